@@ -33,7 +33,7 @@ func TestHistory(t *testing.T) {
 		})
 		s.awaitStatus(t, id, types.GameSessionStatusTerminated)
 		sessions, players = append(sessions, id), append(players, player)
-		s.advance(45 * time.Second)
+		s.advance(150 * time.Second)
 	}
 	check := func(when string) {
 		t.Helper()
@@ -72,7 +72,8 @@ func TestHistory(t *testing.T) {
 	}
 	moved := func() bool { return s.metric(t, `muster_events_total{event="GameSessionsForgotten"}`) == 1 }
 	check("in memory")
-	s.clock.Advance(s.config.SessionMemory - 2*time.Minute) // at once, so that the first three leave together
+	const hold = 5 * time.Minute // for others of their batch, so that the first three leave together
+	s.clock.Advance(s.config.SessionMemory + hold + 30*time.Second - 5*150*time.Second)
 	eventually(t, "three game sessions have left memory", moved)
 	check("in part in the history")
 	s.stop()

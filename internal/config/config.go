@@ -26,7 +26,8 @@ type Config struct {
 	// SessionMemory also applies to ended player sessions of a running game session with more than 256 of them.
 	SessionMemory time.Duration
 	// History also applies to player sessions that ended before their game session.
-	History time.Duration
+	History        time.Duration
+	MaxHistorySize int // MiB
 
 	Listen        string
 	PublicURL     string // sent to game servers as GameLiftServiceSdkEndpoint

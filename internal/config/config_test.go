@@ -167,6 +167,8 @@ func TestLoadRefuses(t *testing.T) {
 		{"account", "", "MUSTER_ACCOUNT=12", nil, []string{"setting account", "12 digits"}},
 		{"listen", "", "MUSTER_LISTEN=9080", nil, []string{"setting listen", "127.0.0.1:9080"}},
 		{"port", "", "MUSTER_LISTEN=:99999", nil, []string{"setting listen", "65535"}},
+		{"a history smaller than a batch", "", "MUSTER_MAX_HISTORY_SIZE=8", nil,
+			[]string{"setting max-history-size", "at least 64"}},
 		{"certificate without key", "", "MUSTER_TLS_CERT=c.pem", nil, []string{"setting tls-key", "both or neither"}},
 		{"key without certificate", "", "MUSTER_TLS_KEY=k.pem", nil, []string{"setting tls-cert", "both or neither"}},
 		{"public URL of HTTP", "", "MUSTER_PUBLIC_URL=http://x", nil, []string{"setting public-url", "wss://"}},

@@ -43,6 +43,9 @@ func validate(settings []Setting, rules []rule) error {
 	return errors.Join(errs...)
 }
 
+// minHistorySize is the smallest limit of the history's size in MiB: some batches fit.
+const minHistorySize = 64
+
 // Validate returns all invalid settings as joined *SettingErrors.
 func (c *Config) Validate() error {
 	return validate(c.Settings(), slices.Concat(c.Gateway.rules(), c.Cluster.rules(), []rule{
@@ -50,6 +53,8 @@ func (c *Config) Validate() error {
 		{c.TLSCert == "" && c.TLSKey != "", "tls-cert", "is missing, but tls-key is set: set both or neither"},
 		{c.Plaintext == "refuse" && strings.HasPrefix(c.PublicURL, "ws:"),
 			"public-url", "begins with ws://, which plaintext=refuse rejects: use wss://"},
+		{c.MaxHistorySize > 0 && c.MaxHistorySize < minHistorySize, "max-history-size",
+			fmt.Sprintf("%d is too small: give at least %d, or 0 for no limit", c.MaxHistorySize, minHistorySize)},
 	}))
 }
 

@@ -37,11 +37,14 @@ func (c *Config) storage() []Setting {
 		{"snapshot-every", "50000", number(&c.SnapshotEvery, 100, 10_000_000),
 			"journal records of a shard between two snapshots"},
 		{"session-memory", "10m", duration(&c.SessionMemory, 0, 30*day),
-			"time that ended game sessions stay in memory; afterwards only the history has them; also applies " +
-				"to most ended player sessions"},
+			"time that ended game sessions stay in memory, and up to 5 minutes more; afterwards only the history has " +
+				"them; also applies to most ended player sessions"},
 		// Source: API reference, DescribeGameSessions.
 		{"history", "30d", duration(&c.History, time.Minute, 3650*day),
 			"time that ended game sessions and player sessions can be described"},
+		{"max-history-size", "0", number(&c.MaxHistorySize, 0, 1<<30),
+			"MiB of the history, without the nodes' indexes; above it the oldest batches are deleted before their " +
+				"time; 0: no limit"},
 	})
 }
 

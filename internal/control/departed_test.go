@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/control/drivers"
+	"github.com/muster-gg/muster/internal/control/history"
+	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/shard"
@@ -253,11 +256,14 @@ func TestPlayersOnTheirWayIntoTheHistory(t *testing.T) {
 	g := h.inMemory()
 	first, _ := g.PlayerSession(g.PastPlayers[0].ID)
 	at, _ := first.ID.Locate()
-	h.copyToHistory(fleet.ArchiveLevel)
-	s, err := h.Plane.history.PlayerSession(h.ctx, room, &fleet.GameSession{ID: g.ID, Archived: 1}, first.ID)
-	if err != nil || s == nil {
-		t.Fatalf("in the history is %v, %v", s, err)
-	}
+	h.copyToHistory(history.BatchLevel)
+	h.await("the player session in the history", func() bool {
+		s, err := h.Plane.history.PlayerSession(h.ctx, &fleet.GameSession{ID: g.ID, Archived: 1}, first.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s != nil
+	})
 	allShown()
 	forget := fleet.ForgetPlayers{Session: g.Ordinal, Through: 1}
 	if _, err := h.shards[at.Shard].Do(h.ctx, region.RoomCommand{Room: room, Command: forget}); err != nil {
@@ -272,10 +278,24 @@ func TestEntryOfAnEarlierRelease(t *testing.T) {
 	h := newHub(t, withMemory(24*time.Hour))
 	h.visit(600, 100)
 	h.socket.ok(h.socket.end())
-	room, _, _ := h.ParseGameSession(h.id)
+	room, id, _ := h.ParseGameSession(h.id)
 	g := h.inMemory()
 	at, _ := g.PastPlayers[0].ID.Locate()
-	h.copyToHistory(fleet.ArchiveLevel - 1)
+	var record bytes.Buffer
+	if err := region.Events.Append(&record, event.Fact{Room: uint32(at.Room), Body: g}); err != nil {
+		t.Fatal(err)
+	}
+	subject := fmt.Sprintf("s.%s.%s.%s.%d-%d-%d", room.Fleet, room.Location, id, at.Shard, at.Room, g.Ordinal)
+	if _, err := h.history.AppendEntry(h.ctx, subject, record.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	h.await("the game session in the history", func() bool {
+		g, err := h.Plane.history.GameSession(h.ctx, room, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g != nil
+	})
 	forget := fleet.ForgetGameSessions{Ordinals: []uint64{g.Ordinal}}
 	if _, err := h.shards[at.Shard].Do(h.ctx, region.RoomCommand{Room: room, Command: forget}); err != nil {
 		t.Fatal(err)
@@ -283,6 +303,14 @@ func TestEntryOfAnEarlierRelease(t *testing.T) {
 	if h.inMemory() != nil {
 		t.Fatal("the game session is in memory")
 	}
+	h.allAreFound(1000, 60)
+	h.advance("the move of the entry into a batch", drivers.TidyEvery, func() bool {
+		newest, err := h.history.NewestEntry(h.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newest == 0
+	})
 	h.allAreFound(1000, 60)
 }
 

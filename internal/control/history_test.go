@@ -102,7 +102,10 @@ func TestNothingChangesWithTheMoveIntoTheHistory(t *testing.T) {
 	}
 
 	w.elapse(30*24*time.Hour + time.Hour)
-	w.refused(fault.NotFound, "DescribeGameSessions", object{"GameSessionId": id})
+	w.advance("the end of the entry", time.Minute, func() bool {
+		_, err := w.call("DescribeGameSessions", object{"GameSessionId": id})
+		return fault.Is(err, fault.NotFound)
+	})
 	w.refused(fault.NotFound, "DescribePlayerSessions", object{"PlayerSessionId": x})
 	same(t, w.must("DescribePlayerSessions", object{"PlayerId": "y"}), `{"PlayerSessions":[]}`)
 }
@@ -189,7 +192,7 @@ func (f forgetless) Level() int { return f.level }
 func (w *world) copyToHistory(level int) {
 	c := history.Config{
 		Entries: w.history, Retention: -time.Second, // what ended just now, too
-		Clock: w.clock, Log: w.config.Log,
+		Reached: func() (seq, settled uint64) { return 0, 0 }, Clock: w.clock, Log: w.config.Log,
 	}
 	for _, s := range w.shards {
 		c.Shards = append(c.Shards, forgetless{s, level})
@@ -204,11 +207,15 @@ func TestOnTheWayIntoTheHistory(t *testing.T) {
 	id := w.active(fleetID, nil, sockets...)
 	w.must("CreatePlayerSession", object{"GameSessionId": id, "PlayerId": "anna"})
 	sockets[0].ok(sockets[0].end())
-	w.copyToHistory(fleet.ArchiveLevel)
+	w.copyToHistory(history.BatchLevel)
 	room, name, _ := w.ParseGameSession(id)
-	if g, err := w.Plane.history.GameSession(w.ctx, room, name); err != nil || g == nil {
-		t.Fatalf("in the history is %v, %v", g, err)
-	}
+	w.await("the game session in the history", func() bool {
+		g, err := w.Plane.history.GameSession(w.ctx, room, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g != nil
+	})
 	got := w.pagesOf("DescribeGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleetID})
 	if len(got) != 1 || len(got[0]) != 1 {
 		t.Errorf("shown %v", got)

@@ -30,7 +30,7 @@ type Config struct {
 	Account  string            // 12 digits; stands in ARNs
 	Secret   []byte            // credentials.SecretSize bytes: everything secret is derived from it
 	Journals []journal.Journal // one per shard
-	History  journal.History   // of game sessions that are over
+	History  journal.History   // of what has ended
 	Feed     journal.Feed      // of events; nil: they are published nowhere
 	Cluster  Cluster           // nil: this process owns all shards
 	Settings region.Settings
@@ -39,6 +39,8 @@ type Config struct {
 	AgentEndpoint string        // wss://…: where agents connect
 	ClockSkew     time.Duration // how far the clock of a signer may be off; 0: 5 minutes
 	SessionMemory time.Duration // how long a game session stays in memory after its end
+	HistoryKept   time.Duration // how long History keeps what has ended; 0: 30 days
+	HistoryDir    string        // of its index; "": in memory
 
 	SnapshotEvery shard.SnapshotEvery // zero: the default
 	FinalSnapshot bool                // write snapshots at a graceful stop
@@ -95,6 +97,9 @@ func New(cfg Config) (*Plane, error) {
 	}
 	cfg.Settings.Fleet.Region, cfg.Settings.Fleet.TokenSerial = cfg.Region, secrets.TokenSerial
 	cfg.Settings.Shards = len(cfg.Journals)
+	if cfg.HistoryKept == 0 {
+		cfg.HistoryKept = 30 * 24 * time.Hour
+	}
 	if cfg.Cluster == nil {
 		cfg.Settings.Level = region.MaxLevel // there is nobody who would have to read it, too
 	}
@@ -126,7 +131,9 @@ func New(cfg Config) (*Plane, error) {
 // newHistory returns the history of what has ended in all shards.
 func newHistory(p *Plane) *history.History {
 	c := history.Config{
-		Entries: p.cfg.History, Retention: p.cfg.SessionMemory, Clock: p.cfg.Clock, Log: p.cfg.Log,
+		Entries: p.cfg.History, Dir: p.cfg.HistoryDir, Reached: p.HistoryReached, Shared: p.cfg.Cluster != nil,
+		Retention: p.cfg.SessionMemory,
+		Kept:      p.cfg.HistoryKept, Clock: p.cfg.Clock, Log: p.cfg.Log,
 	}
 	for _, s := range p.shards {
 		c.Shards = append(c.Shards, s)
@@ -143,6 +150,9 @@ func (p *Plane) Shard(i int) *router.Shard { return p.shards[i] }
 // Level is the feature level of a shard, as far as this node has read its journal; at least 1.
 func (p *Plane) Level(shard int) int { return p.shards[shard].Level() }
 
+// HistoryState describes the history, as this node sees it.
+func (p *Plane) HistoryState(ctx context.Context) (history.State, error) { return p.history.State(ctx) }
+
 // Hear receives a message of another node.
 func (p *Plane) Hear(data []byte) { p.drivers.Hear(data) }
 
@@ -154,6 +164,7 @@ func (p *Plane) Run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.Router.Run(ctx) })
+	group.Go(func() error { return p.history.Run(ctx) })
 	for _, run := range []func(context.Context) error{p.drivers.Run, p.processes.Run} {
 		group.Go(func() error {
 			if err := p.WaitServing(ctx); err != nil {

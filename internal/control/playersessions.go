@@ -156,7 +156,7 @@ func (sr *sessionReader) describePlayerSession(ctx context.Context, text string,
 	}
 	s, ok := g.PlayerSession(id)
 	if !ok {
-		if s, err = sr.history.PlayerSession(ctx, room, g, id); err != nil {
+		if s, err = sr.history.PlayerSession(ctx, g, id); err != nil {
 			return nil, err
 		}
 	}
@@ -269,7 +269,11 @@ func (sr *sessionReader) playerInPast(
 	ctx context.Context, player string, within fleet.ID, at playerPosition, limit int,
 ) (found []wire.PlayerSession, next playerPosition, more bool, err error) {
 	next = playerPosition{Past: true, Seq: at.Seq, Of: at.Of}
-	entries, err := sr.history.OfPlayer(ctx, player, within, at.Seq, limit+1)
+	var entries []history.Entry
+	err = sr.history.OfPlayer(ctx, player, within, at.Seq, func(e history.Entry) bool {
+		entries = append(entries, e)
+		return len(entries) <= limit
+	})
 	if err != nil {
 		return nil, next, false, err
 	}
@@ -287,17 +291,13 @@ func (sr *sessionReader) playerInPast(
 		}
 		next = playerPosition{Past: true, Seq: e.Seq}
 	}
-	return found, next, len(entries) > limit, nil // more of them, though some of these have aged out
+	return found, next, len(entries) > limit, nil // more of them, though some of these are being moved
 }
 
-// playerInEntry lists the player sessions of a player in one entry of the history, which may have aged out.
-func (sr *sessionReader) playerInEntry(ctx context.Context, of history.PlayerEntry, player string) (
+// playerInEntry lists the player sessions of a player in one entry of the history.
+func (sr *sessionReader) playerInEntry(ctx context.Context, e history.Entry, player string) (
 	[]wire.PlayerSession, error,
 ) {
-	e, ok, err := sr.history.Resolve(ctx, of)
-	if err != nil || !ok {
-		return nil, err
-	}
 	g, err := sr.GameSession(ctx, e.Room, e.Session.ID)
 	if err != nil || g != nil && (!e.Departed || g.Archived <= e.Session.Archived) {
 		return nil, err // it is being moved, and was listed from memory

@@ -54,6 +54,17 @@ func (g *GameSession) ArchiveRecord(number uint32, p *PlayerSession) *GameSessio
 	}
 }
 
+// WithoutExcess returns the game session without its first n ended player sessions, which are in the history by
+// themselves.
+func (g *GameSession) WithoutExcess(n int) *GameSession {
+	if n == 0 {
+		return g
+	}
+	rest := *g
+	rest.PastPlayers, rest.Archived = g.PastPlayers[n:], g.Archived+uint32(n)
+	return &rest
+}
+
 // WithExcess calls visit with the game sessions that have more ended player sessions than they keep, until it returns
 // false. Only the writer may call it.
 func (r *Room) WithExcess(visit func(*GameSession) bool) {

@@ -21,6 +21,7 @@ var Commands = event.NewSet(catalog.Commands, fleet.Commands, placement.Commands
 	{Number: 204, Type: (*PlacementCommand)(nil)},
 	{Number: 205, Type: (*MatchmakingCommand)(nil)},
 	{Number: 206, Type: (*RaiseLevel)(nil), Level: 2},
+	{Number: 207, Type: (*ReachHistory)(nil), Level: HistoryLevel},
 })
 
 // AppendCommand appends an encoded command to dst. It fails for a type that is not in Commands.

@@ -19,6 +19,7 @@ var own = map[uint64]any{
 	201: &RoomOpened{Fleet: "fleet-1", Location: "custom-home", After: 9},
 	202: &RoomClosed{},
 	203: &LevelRaised{Level: 2},
+	204: &HistoryReached{Seq: 2, Settled: 3},
 	250: &Header{Rooms: 7, After: 8},
 }
 

@@ -35,6 +35,7 @@ var Events = event.NewSet(catalog.Events, fleet.Events, placement.Events, matchm
 	{Number: 201, Type: (*RoomOpened)(nil)},
 	{Number: 202, Type: (*RoomClosed)(nil)},
 	{Number: 203, Type: (*LevelRaised)(nil), Level: 2},
+	{Number: 204, Type: (*HistoryReached)(nil), Level: HistoryLevel},
 	{Number: 250, Type: (*Header)(nil)},
 })
 
@@ -73,6 +74,7 @@ type Machine struct {
 	catalog  *catalog.State // nil on all shards but the first
 	header   Header
 	level    int // of features; see LevelRaised
+	history  HistoryReached
 	rooms    map[uint16]*fleet.Room
 	numbers  map[fleet.RoomID]uint16
 
@@ -225,6 +227,15 @@ func (m *Machine) Handle(now time.Time, c Command) ([]event.Fact, any, error) {
 	return facts, answer, err
 }
 
+func (m *Machine) applyToShard(body any) {
+	switch e := body.(type) {
+	case *LevelRaised:
+		m.applyLevelRaised(e)
+	case *HistoryReached:
+		m.history = *e
+	}
+}
+
 // Apply repeats a fact. It panics on a fact of a room that does not exist, which is a programming error.
 func (m *Machine) Apply(f event.Fact) {
 	switch f.Room {
@@ -232,7 +243,7 @@ func (m *Machine) Apply(f event.Fact) {
 		m.catalog.Apply(f.Body.(catalog.Event))
 		return
 	case ShardRoom:
-		m.applyLevelRaised(f.Body.(*LevelRaised))
+		m.applyToShard(f.Body)
 		return
 	}
 	if p, ok := m.part(f.Room); ok {
@@ -335,7 +346,7 @@ func (m *Machine) interrupt(now time.Time, c fleet.Interrupt) []event.Fact {
 // Freeze returns a read-only copy. It costs a few small allocations for each room that changed since the last one, and
 // a map entry for the rest.
 func (m *Machine) Freeze() *Machine {
-	c := &Machine{shard: m.shard, settings: m.settings, header: m.header, level: m.level,
+	c := &Machine{shard: m.shard, settings: m.settings, header: m.header, level: m.level, history: m.history,
 		numbers: maps.Clone(m.numbers),
 		rooms:   make(map[uint16]*fleet.Room, len(m.rooms))}
 	if m.catalog != nil {

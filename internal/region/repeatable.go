@@ -11,6 +11,8 @@ import (
 // or requests a final state, so that a repetition changes nothing and returns the same answer.
 func Repeatable(c Command) bool {
 	switch c := c.(type) {
+	case ReachHistory:
+		return true
 	case RoomCommand:
 		return repeatableInRoom(c.Command)
 	case CatalogCommand:

@@ -17,6 +17,12 @@ func (m *Machine) Snapshot(write func(event.Fact) error) error {
 			return err
 		}
 	}
+	if m.history.Seq > 0 {
+		reached := m.history
+		if err := write(event.Fact{Room: ShardRoom, Body: &reached}); err != nil {
+			return err
+		}
+	}
 	if m.catalog != nil {
 		if err := m.catalog.Snapshot(func(record any) error { return write(event.Fact{Body: record}) }); err != nil {
 			return err
@@ -55,6 +61,9 @@ func (m *Machine) Restore(f event.Fact) error {
 		return nil
 	case *LevelRaised:
 		m.setLevel(body.Level)
+		return nil
+	case *HistoryReached:
+		m.history = *body
 		return nil
 	case *RoomOpened:
 		number := uint16(f.Room)

@@ -32,6 +32,7 @@ func (s *Shard) observe(c shard.Commit[*region.Machine]) {
 	}
 	if c.Recovered {
 		seen.level.Store(int64(c.View.Level()))
+		s.router.reach(c.View.History())
 		clear(seen.rooms)
 		for _, r := range c.View.Rooms() {
 			seen.rooms[uint32(r.Address().Room)] = r.ID()
@@ -39,6 +40,9 @@ func (s *Shard) observe(c shard.Commit[*region.Machine]) {
 	}
 	seen.commit.Commit, seen.commit.Rooms = c, seen.commit.Rooms[:0]
 	for _, f := range c.Facts {
+		if e, ok := f.Body.(*region.HistoryReached); ok {
+			s.router.reach(*e)
+		}
 		seen.commit.Rooms = append(seen.commit.Rooms, seen.room(f))
 	}
 	s.router.cfg.Observe(&seen.commit)
@@ -69,4 +73,21 @@ func viewWhen(shard int) func([]event.Fact) bool {
 	return func(facts []event.Fact) bool {
 		return slices.ContainsFunc(facts, func(f event.Fact) bool { return f.Room == 0 })
 	}
+}
+
+// reach notes that shards rely on a batch of the history.
+func (r *Router) reach(e region.HistoryReached) {
+	advance(&r.historySeq, e.Seq)
+	advance(&r.historySettled, e.Settled)
+}
+
+func advance(n *atomic.Uint64, to uint64) {
+	for at := n.Load(); at < to && !n.CompareAndSwap(at, to); at = n.Load() {
+	}
+}
+
+// HistoryReached returns the newest batch of the history on which a shard relies, and the newest entry that is known to
+// have left memory, as far as this node has read the journals: at least what holds for any state that was read.
+func (r *Router) HistoryReached() (seq, settled uint64) {
+	return r.historySeq.Load(), r.historySettled.Load()
 }

@@ -64,6 +64,8 @@ type Router struct {
 	shards []*Shard
 	view   atomic.Pointer[catalog.State]
 
+	historySeq, historySettled atomic.Uint64 // see HistoryReached
+
 	mu      sync.Mutex
 	stopped bool
 	running sync.WaitGroup

@@ -49,6 +49,7 @@ func (s *service) openEndpoints(context.Context) error {
 		return err
 	}
 	s.metrics.Levels(s.levels)
+	s.metrics.History(s.historyNumbers)
 	s.metrics.Place(s.place)
 	s.servers = serversdk.New(serversdk.Config{
 		Servers: s.plane.Servers(), ProcessMemory: s.cfg.ProcessMemory,
@@ -70,6 +71,18 @@ const lastCalls = 500 * time.Millisecond
 
 // scrapeLimit is the time-out of the shards' numbers for a scrape.
 const scrapeLimit = 5 * time.Second
+
+// historyNumbers returns the size of the history for the metrics.
+func (s *service) historyNumbers() (telemetry.History, bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
+	defer cancel()
+	now, err := s.plane.HistoryState(ctx)
+	h := telemetry.History{Bytes: now.Bytes, IndexBytes: now.IndexBytes, Behind: now.Behind}
+	if !now.Oldest.IsZero() {
+		h.Age = s.cfg.Clock.Since(now.Oldest)
+	}
+	return h, err == nil
+}
 
 // levels returns the region's numbers for the metrics.
 func (s *service) levels() (telemetry.Levels, bool) {

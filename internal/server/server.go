@@ -34,6 +34,10 @@ import (
 	"github.com/muster-gg/muster/internal/telemetry"
 )
 
+// historyIndexDir is the directory of the history's index in the data directory. It can be deleted while no service
+// uses it.
+const historyIndexDir = "history.index"
+
 // Run runs a service until ctx is done or it fails. It opens its parts in the order of their dependencies and closes
 // them in reverse.
 //
@@ -198,6 +202,7 @@ func (s *service) openPlane(context.Context) (err error) {
 		Region: s.cfg.Region, Account: s.cfg.Account, Secret: s.secret,
 		Journals: s.journals, History: s.history, Feed: s.feed, Settings: coreSettings(&s.cfg),
 		SDKEndpoint: endpoint, AgentEndpoint: endpoint, ClockSkew: s.cfg.ClockSkew, SessionMemory: s.cfg.SessionMemory,
+		HistoryKept: s.cfg.History, HistoryDir: filepath.Join(s.cfg.Data, historyIndexDir),
 		SnapshotEvery: shard.SnapshotEvery{Records: s.cfg.SnapshotEvery}, FinalSnapshot: true,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.count, Metrics: s.metrics.Shard(),
 	}

@@ -2,61 +2,91 @@ package telemetry
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// levels collects the region's numbers, once per scrape.
-type levels struct {
-	ask   func() (Levels, bool) // false: not known at present
+// gauges collects several numbers with one question per scrape.
+type gauges[T any] struct {
+	ask   func() (T, bool) // false: not known at present
 	descs []*prometheus.Desc
-	of    []func(Levels) int
+	of    []func(T) float64
 }
 
-// Levels adds the gauges of the region. ask may block briefly; false omits the gauges from a scrape.
-func (m *Metrics) Levels(ask func() (Levels, bool)) {
-	l := &levels{ask: ask}
-	for _, g := range []struct {
-		of         func(Levels) int
-		name, help string
-	}{
-		{func(l Levels) int { return l.Computes }, "muster_computes", "Registered computes."},
-		{func(l Levels) int { return l.ServerProcesses }, "muster_server_processes",
-			"Server processes that are ready or host a game session."},
-		{func(l Levels) int { return l.IdleServerProcesses }, "muster_server_processes_idle",
-			"Server processes that wait for a game session."},
-		{func(l Levels) int { return l.ActivatingGameSessions }, "muster_game_sessions_activating",
-			"Game sessions in ACTIVATING."},
-		{func(l Levels) int { return l.ActiveGameSessions }, "muster_game_sessions_active",
-			"Game sessions in ACTIVE or TERMINATING."},
-		{func(l Levels) int { return l.PlayerSessions }, "muster_player_sessions",
-			"Player sessions in RESERVED or ACTIVE."},
-		{func(l Levels) int { return l.MaximumPlayerSessions }, "muster_player_sessions_maximum",
-			"Player slots of all game sessions that have not ended."},
-	} {
-		l.descs = append(l.descs, prometheus.NewDesc(g.name, g.help, nil, nil))
-		l.of = append(l.of, g.of)
-		m.definitions = append(m.definitions, Definition{Name: g.name, Kind: "gauge", Help: g.help})
+// A gauge is one of them.
+type gauge[T any] struct {
+	of         func(T) float64
+	name, help string
+}
+
+func register[T any](m *Metrics, ask func() (T, bool), all []gauge[T]) {
+	g := &gauges[T]{ask: ask}
+	for _, one := range all {
+		g.descs = append(g.descs, prometheus.NewDesc(one.name, one.help, nil, nil))
+		g.of = append(g.of, one.of)
+		m.definitions = append(m.definitions, Definition{Name: one.name, Kind: "gauge", Help: one.help})
 	}
-	m.registry.MustRegister(l)
+	m.registry.MustRegister(g)
 }
 
 // Describe implements prometheus.Collector.
-func (l *levels) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range l.descs {
+func (g *gauges[T]) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range g.descs {
 		to <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (l *levels) Collect(to chan<- prometheus.Metric) {
-	now, ok := l.ask()
+func (g *gauges[T]) Collect(to chan<- prometheus.Metric) {
+	now, ok := g.ask()
 	if !ok {
 		return
 	}
-	for i, d := range l.descs {
-		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(l.of[i](now)))
+	for i, d := range g.descs {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, g.of[i](now))
 	}
+}
+
+// Levels adds the gauges of the region. ask may block briefly; false omits the gauges from a scrape.
+func (m *Metrics) Levels(ask func() (Levels, bool)) {
+	register(m, ask, []gauge[Levels]{
+		{func(l Levels) float64 { return float64(l.Computes) }, "muster_computes", "Registered computes."},
+		{func(l Levels) float64 { return float64(l.ServerProcesses) }, "muster_server_processes",
+			"Server processes that are ready or host a game session."},
+		{func(l Levels) float64 { return float64(l.IdleServerProcesses) }, "muster_server_processes_idle",
+			"Server processes that wait for a game session."},
+		{func(l Levels) float64 { return float64(l.ActivatingGameSessions) }, "muster_game_sessions_activating",
+			"Game sessions in ACTIVATING."},
+		{func(l Levels) float64 { return float64(l.ActiveGameSessions) }, "muster_game_sessions_active",
+			"Game sessions in ACTIVE or TERMINATING."},
+		{func(l Levels) float64 { return float64(l.PlayerSessions) }, "muster_player_sessions",
+			"Player sessions in RESERVED or ACTIVE."},
+		{func(l Levels) float64 { return float64(l.MaximumPlayerSessions) }, "muster_player_sessions_maximum",
+			"Player slots of all game sessions that have not ended."},
+	})
+}
+
+// A History describes the history of what has ended, as a node sees it.
+type History struct {
+	Bytes      uint64        // of the history in the journal
+	Age        time.Duration // of its oldest batch; 0: there is none
+	IndexBytes uint64        // on the disk of this node
+	Behind     uint64        // batches that the index of this node does not have
+}
+
+// History adds the gauges of the history, like Levels.
+func (m *Metrics) History(ask func() (History, bool)) {
+	register(m, ask, []gauge[History]{
+		{func(h History) float64 { return float64(h.Bytes) }, "muster_history_bytes",
+			"Size of the history of ended game sessions, player sessions, placements and tickets."},
+		{func(h History) float64 { return h.Age.Seconds() }, "muster_history_age_seconds",
+			"Age of the oldest batch of the history."},
+		{func(h History) float64 { return float64(h.IndexBytes) }, "muster_history_index_bytes",
+			"Size of this node's index of the history."},
+		{func(h History) float64 { return float64(h.Behind) }, "muster_history_index_behind",
+			"Batches of the history that this node's index does not have yet."},
+	})
 }
 
 // A Place is the state of one node in its cluster.

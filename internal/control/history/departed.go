@@ -2,47 +2,95 @@ package history
 
 import (
 	"context"
-	"strings"
+	"errors"
+	"math"
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/region"
 )
 
-// moveDeparted moves player sessions that have ended from game sessions that have many of them and have not ended.
-func (h *History) moveDeparted(ctx context.Context, s Shard) error {
-	before := event.At(h.cfg.Clock.Now().Add(-max(h.cfg.Retention, fleet.RepeatedWithin)))
-	crowded, err := read(ctx, s, func(m *region.Machine) (crowded []crowd) {
-		for _, r := range m.Rooms() {
-			c := crowd{room: r.ID(), at: r.Address()}
-			r.WithExcess(func(g *fleet.GameSession) bool {
-				if !g.HasEnded() && len(g.Excess(before)) > 0 {
-					c.sessions = append(c.sessions, g)
-				}
-				return true
-			})
-			crowded = append(crowded, c)
-		}
-		return crowded
-	})
-	if err != nil {
+// endless is after all moments.
+const endless = event.Time(math.MaxInt64)
+
+// addSession adds a game session that has ended, and the player sessions that do not fit in its entry.
+func (m *mover) addSession(ctx context.Context, c crowd, g *fleet.GameSession) error {
+	excess := g.Excess(endless)
+	if err := m.addDeparted(ctx, c, g, excess, func(int) {}); err != nil {
 		return err
 	}
-	for _, c := range crowded {
-		for _, g := range c.sessions {
-			awaited, err := h.awaited(ctx, g)
-			if err != nil {
-				return err
-			}
-			if awaited {
-				continue
-			}
-			if _, err := h.drain(ctx, s, c, g, before); err != nil && !h.refused(err, g.ID) {
+	return m.add(sessionEntry, c, uint32(c.at.Room), g.WithoutExcess(len(excess)))
+}
+
+// addDeparted adds player sessions that leave memory before their game session. It calls full with how many were added
+// before it writes a full batch.
+func (m *mover) addDeparted(ctx context.Context, c crowd, g *fleet.GameSession, players []*fleet.PlayerSession,
+	full func(n int)) error {
+	for i, p := range players {
+		if err := m.add(departedEntry, c, uint32(c.at.Room), g.ArchiveRecord(g.Archived+uint32(i), p)); err != nil {
+			return err
+		}
+		if m.packed.full() {
+			full(i + 1)
+			if err := m.flush(ctx); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// moveDeparted moves player sessions that have ended from game sessions that have many of them and have not ended.
+func (m *mover) moveDeparted(ctx context.Context, departed span) error {
+	for i, s := range m.cfg.Shards {
+		crowded, err := read(ctx, s, func(state *region.Machine) (crowded []crowd) {
+			for _, r := range state.Rooms() {
+				c := crowd{room: r.ID(), at: r.Address()}
+				r.WithExcess(func(g *fleet.GameSession) bool {
+					excess := g.Excess(departed.soon)
+					if !g.HasEnded() && len(excess) > 0 && departed.due(len(excess), excess[0].Ended) {
+						c.sessions = append(c.sessions, g)
+					}
+					return true
+				})
+				crowded = append(crowded, c)
+			}
+			return crowded
+		})
+		if err != nil {
+			return err
+		}
+		for _, c := range crowded {
+			for _, g := range c.sessions {
+				if err := m.moveDepartedOf(ctx, i, c, g, g.Excess(departed.soon)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (m *mover) moveDepartedOf(ctx context.Context, shard int, c crowd, g *fleet.GameSession,
+	players []*fleet.PlayerSession) error {
+	awaited, err := m.awaited(ctx, g)
+	if err != nil || awaited {
+		return err
+	}
+	forget := func(n int) {
+		command := fleet.ForgetPlayers{Session: g.Ordinal, Through: g.Archived + uint32(n)}
+		m.forget[shard] = append(m.forget[shard], region.RoomCommand{Room: c.room, Command: command})
+	}
+	err = m.addDeparted(ctx, c, g, players, forget)
+	if errors.Is(err, journal.ErrTooLarge) {
+		m.cfg.Log.Warn("player session too large for the history; it stays in memory", "id", g.ID, "err", err)
+		return nil
+	}
+	if err == nil {
+		forget(len(players))
+	}
+	return err
 }
 
 // awaited reports whether a driver may still have to read the player sessions that a placement or a match made in a
@@ -63,53 +111,4 @@ func (h *History) awaited(ctx context.Context, g *fleet.GameSession) (awaited bo
 		})
 	}
 	return awaited, err
-}
-
-// drain moves the excess player sessions of a game session, and returns the game session as it is then; nil if it is
-// not in memory any more. It moves nothing while a node of the region could not read that.
-func (h *History) drain(ctx context.Context, s Shard, c crowd, g *fleet.GameSession,
-	before event.Time) (*fleet.GameSession, error) {
-	if s.Level() < fleet.ArchiveLevel {
-		return g, nil
-	}
-	for g != nil {
-		players := g.Excess(before)
-		if len(players) == 0 {
-			break
-		}
-		players = players[:min(len(players), batch)]
-		for i, player := range players {
-			if err := h.putDeparted(ctx, c, g, g.Archived+uint32(i), player); err != nil {
-				return g, err
-			}
-		}
-		forget := fleet.ForgetPlayers{Session: g.Ordinal, Through: g.Archived + uint32(len(players))}
-		if _, err := s.Do(ctx, region.RoomCommand{Room: c.room, Command: forget}); err != nil {
-			return g, err
-		}
-		next, err := read(ctx, s, func(m *region.Machine) (next *fleet.GameSession) {
-			if r, ok := m.RoomAt(c.at.Room); ok {
-				next, _ = r.GameSessionAt(g.Ordinal)
-			}
-			return next
-		})
-		if err != nil {
-			return nil, err
-		}
-		if next != nil && next.Archived == g.Archived { // the owner's clock is behind: later
-			return next, nil
-		}
-		g = next
-	}
-	return g, nil
-}
-
-// putDeparted stores one player session.
-func (h *History) putDeparted(ctx context.Context, c crowd, g *fleet.GameSession, number uint32,
-	s *fleet.PlayerSession) error {
-	subject := departedSubject(c.room, g.ID, place(c.at, g.Ordinal), s.ID.String())
-	if err := h.put(ctx, subject, uint32(c.at.Room), g.ArchiveRecord(number, s)); err != nil {
-		return err
-	}
-	return h.cfg.Entries.Put(ctx, playerSubject(s.PlayerID)+strings.TrimPrefix(subject, "d"), nil)
 }

@@ -151,8 +151,8 @@ func TestCutHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 3 {
-		if err := h.Put(t.Context(), fmt.Sprintf("entry.%d", i), nil); err != nil {
+	for range 3 {
+		if _, err := h.Append(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -198,7 +198,7 @@ func TestBroken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Put(t.Context(), "entry", nil); !errors.Is(err, journal.ErrBroken) {
+	if _, err := h.Append(t.Context(), nil); !errors.Is(err, journal.ErrBroken) {
 		t.Errorf("history: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -151,18 +152,57 @@ func TestHistoryForgets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Put(t.Context(), "a", nil); err != nil {
+	if _, err := h.Append(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	for ok := true; ok; { // until it is gone, or the test's time is over
-		if _, ok, err = h.Get(t.Context(), "a"); err != nil {
+	for first := uint64(1); first == 1; { // until it is deleted, or the test's time is over
+		b, err := h.Bounds(t.Context(), 0)
+		if err != nil {
 			t.Fatal(err)
 		}
+		first = b.First
 	}
-	err = h.List(t.Context(), ">", 0, func(uint64, string, []byte) bool { t.Error("there is an entry"); return true })
+}
+
+// TestOldEntries are followed with their subjects, beside batches.
+func TestOldEntries(t *testing.T) {
+	e := open(t, t.TempDir())
+	defer mustClose(t, e)
+	h, err := e.History(t.Context())
 	if err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
+	newest := func(want uint64) {
+		t.Helper()
+		if got, err := h.NewestEntry(t.Context()); got != want || err != nil {
+			t.Errorf("the newest entry is %d, %v; want %d", got, err, want)
+		}
+	}
+	newest(0)
+	for _, subject := range []string{"s.f.l.g.0-1-2", "p.x.f.l.g.0-1-2", "q.a", "q.a"} {
+		jetstream.PutEntry(t, e, subject, "data")
+	}
+	newest(4)
+	if _, err := h.Append(t.Context(), []byte("batch")); err != nil {
+		t.Fatal(err)
+	}
+	newest(4)
+	var got []string
+	enough := errors.New("enough")
+	err = h.Follow(t.Context(), 0, func(s journal.Stored) error {
+		if got = append(got, fmt.Sprint(s.Seq, s.Subject)); len(got) == 4 {
+			return enough
+		}
+		return nil
+	})
+	want := []string{"1s.f.l.g.0-1-2", "2p.x.f.l.g.0-1-2", "4q.a", "5"}
+	if !errors.Is(err, enough) || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+	if err := h.DropThrough(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	newest(0)
 }
 
 func snapshotOf(t *testing.T, j journal.Journal) (seq uint64, data string) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -120,6 +121,14 @@ const Patience = patience
 
 // Say has the server say something, as an error.
 func Say(e *Engine, format string, v ...any) { e.log.Errorf(format, v...) }
+
+// PutEntry stores an entry as releases before the batches did.
+func PutEntry(t *testing.T, e *Engine, subject, data string) {
+	t.Helper()
+	if _, err := e.publish(t.Context(), &nats.Msg{Subject: historyPrefix + subject, Data: []byte(data)}); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // MakeEarlierJournal makes the stream of a shard's journal as it was before
 // journals could be followed.

@@ -28,7 +28,7 @@ type subscriber struct {
 
 // Follow applies existing and new records. It waits while no leader can answer.
 func (j *shardJournal) Follow(ctx context.Context, after uint64, apply func(uint64, []byte) error) error {
-	committed, err := j.subscribe(j.committed)
+	committed, err := j.engine.subscribe(j.committed)
 	if err != nil {
 		return fmt.Errorf("follow: %w", err)
 	}

@@ -67,8 +67,11 @@ type Config struct {
 	Dir        string        // created if missing; one process at a time
 	Log        *slog.Logger  // also receives the server's log lines, at debug and warn; nil: discard
 	HistoryAge time.Duration // how long histories are kept; default 30 days
-	Cluster    *Cluster      // makes the embedded server a node of a cluster
-	External   *External     // replaces the embedded server; Dir contains only marks
+
+	// HistoryBytes is the maximum size of the history: above it the oldest batches are deleted. 0: no limit.
+	HistoryBytes int64
+	Cluster      *Cluster  // makes the embedded server a node of a cluster
+	External     *External // replaces the embedded server; Dir contains only marks
 
 	// Bulk leaves syncing to the operating system. It is for filling a directory that is not in use yet; the caller
 	// syncs it at the end.

@@ -27,22 +27,21 @@ const (
 // records at a time, and the stream's leader if that replica has a hole or is behind. So it needs a leader only for
 // those.
 type reader struct {
-	j       *shardJournal
-	answers *nats.Subscription // to requests, each on a subject of its own
-	asked   int
+	*getter
+	j *shardJournal
 }
 
 func (j *shardJournal) newReader() (*reader, error) {
-	answers, err := j.subscribe(j.engine.conn.NewInbox() + ".*")
+	g, err := j.engine.newGetter(j.name)
 	if err != nil {
 		return nil, err
 	}
-	return &reader{j: j, answers: answers}, nil
+	return &reader{g, j}, nil
 }
 
 // subscribe limits the pending bytes; more messages are dropped.
-func (j *shardJournal) subscribe(subject string) (*nats.Subscription, error) {
-	s, err := j.engine.conn.SubscribeSync(subject)
+func (e *Engine) subscribe(subject string) (*nats.Subscription, error) {
+	s, err := e.conn.SubscribeSync(subject)
 	if err == nil {
 		err = s.SetPendingLimits(-1, pendingBytes)
 	}
@@ -52,20 +51,17 @@ func (j *shardJournal) subscribe(subject string) (*nats.Subscription, error) {
 	return s, nil
 }
 
-// close unsubscribes, which fails only if the connection is closed.
-func (r *reader) close() { _ = r.answers.Unsubscribe() }
-
 // read applies records after the given one, at most up to the newest, as many as one response has. It returns the last
 // one that it applied. A replica without any may be behind, which is no error. The error is errHole if it has later
 // ones.
 func (r *reader) read(ctx context.Context, after, newest uint64, apply func(uint64, []byte) error) (uint64, error) {
 	q := question{Seq: after + 1, Batch: min(readRecords, newest-after), MaxBytes: readBytes}
-	err := r.ask(ctx, q, func(seq uint64, data []byte) error {
+	err := r.ask(ctx, q, func(seq uint64, msg *nats.Msg) error {
 		if seq != after+1 {
 			return errHole
 		}
 		after = seq
-		return apply(seq, data)
+		return apply(seq, msg.Data)
 	})
 	return after, err
 }
@@ -163,21 +159,41 @@ func decodeStored(text []byte) (journal.Stored, error) {
 
 // A question requests messages of a stream. Source: NATS ADR-31.
 type question struct {
-	Seq      uint64 `json:"seq"`
+	Seq      uint64 `json:"seq,omitempty"`
+	LastOf   string `json:"last_by_subj,omitempty"` // the newest one of this subject, without Seq
 	Subject  string `json:"next_by_subj,omitempty"` // the first one of this subject from Seq on
 	Batch    uint64 `json:"batch,omitempty"`
 	MaxBytes int    `json:"max_bytes,omitempty"`
 }
 
-// ask calls visit with the records of a response, with none if there is no response.
-func (r *reader) ask(ctx context.Context, q question, visit func(uint64, []byte) error) error {
+// A getter requests many messages of a stream at a time from the nearest replica.
+type getter struct {
+	engine  *Engine
+	stream  string
+	answers *nats.Subscription // to requests, each on a subject of its own
+	asked   int
+}
+
+func (e *Engine) newGetter(stream string) (*getter, error) {
+	answers, err := e.subscribe(e.conn.NewInbox() + ".*")
+	if err != nil {
+		return nil, err
+	}
+	return &getter{engine: e, stream: stream, answers: answers}, nil
+}
+
+// close unsubscribes, which fails only if the connection is closed.
+func (g *getter) close() { _ = g.answers.Unsubscribe() }
+
+// ask calls visit with the messages of a response, with none if there is no response.
+func (g *getter) ask(ctx context.Context, q question, visit func(uint64, *nats.Msg) error) error {
 	request, err := json.Marshal(q)
 	if err != nil {
 		return err
 	}
-	r.asked++
-	reply := r.answers.Subject[:len(r.answers.Subject)-1] + strconv.Itoa(r.asked)
-	err = r.j.engine.conn.PublishRequest("$JS.API.DIRECT.GET."+r.j.name, reply, request)
+	g.asked++
+	reply := g.answers.Subject[:len(g.answers.Subject)-1] + strconv.Itoa(g.asked)
+	err = g.engine.conn.PublishRequest("$JS.API.DIRECT.GET."+g.stream, reply, request)
 	if errors.Is(err, nats.ErrReconnectBufExceeded) { // the connection is down
 		return nil
 	}
@@ -185,7 +201,7 @@ func (r *reader) ask(ctx context.Context, q question, visit func(uint64, []byte)
 		return fmt.Errorf("ask for records: %w", err)
 	}
 	for {
-		msg, err := r.answer(ctx, reply)
+		msg, err := g.answer(ctx, reply)
 		if err != nil || msg == nil {
 			return err
 		}
@@ -193,16 +209,16 @@ func (r *reader) ask(ctx context.Context, q question, visit func(uint64, []byte)
 		if err != nil {
 			return err
 		}
-		if err := visit(seq, msg.Data); err != nil {
+		if err := visit(seq, msg); err != nil {
 			return err
 		}
 	}
 }
 
 // answer returns the next message of a response, nil at its end or after a timeout.
-func (r *reader) answer(ctx context.Context, reply string) (*nats.Msg, error) {
+func (g *getter) answer(ctx context.Context, reply string) (*nats.Msg, error) {
 	for {
-		msg, err := next(ctx, r.answers, answerTime)
+		msg, err := next(ctx, g.answers, answerTime)
 		if err != nil || msg == nil {
 			return nil, err
 		}

@@ -40,9 +40,9 @@ var writes = map[string]func(ctx context.Context, e *jetstream.Engine) (write fu
 		}
 		return func() error { return j.SaveSnapshot(ctx, 0, journaltest.Writing("state")) }, err
 	},
-	"history entry": func(ctx context.Context, e *jetstream.Engine) (func() error, error) {
+	"batch": func(ctx context.Context, e *jetstream.Engine) (func() error, error) {
 		h, err := e.History(ctx)
-		return func() error { return h.Put(ctx, "entry", []byte("data")) }, err
+		return func() error { _, err := h.Append(ctx, []byte("data")); return err }, err
 	},
 	"feed record": func(ctx context.Context, e *jetstream.Engine) (func() error, error) {
 		f, err := e.Feed(ctx)

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,129 +17,119 @@ type History struct {
 	clock  clockwork.Clock
 	maxAge time.Duration
 
-	mu        sync.Mutex
-	last      uint64
-	entries   []*entry // by number; those that were replaced among them, for a while
-	bySubject map[string]*entry
+	mu     sync.Mutex
+	last   uint64
+	stored []journal.Stored // oldest first
+	grown  chan struct{}    // closed when last advances
 }
 
-type entry struct {
-	seq      uint64
-	subject  string
-	data     []byte
-	at       time.Time
-	replaced bool
-}
-
-// NewHistory makes an empty history that keeps entries for maxAge; 0 is for ever.
+// NewHistory makes an empty history that keeps what it has for maxAge; 0 is for ever.
 func NewHistory(clock clockwork.Clock, maxAge time.Duration) *History {
-	return &History{clock: clock, maxAge: maxAge, bySubject: map[string]*entry{}}
+	return &History{clock: clock, maxAge: maxAge, grown: make(chan struct{})}
 }
 
-// Put stores an entry.
-func (h *History) Put(ctx context.Context, subject string, data []byte) error {
-	if err := journal.CheckSubject(subject); err != nil {
-		return err
-	}
+// Append stores a batch.
+func (h *History) Append(ctx context.Context, data []byte) (uint64, error) {
+	return h.AppendEntry(ctx, "", data)
+}
+
+// AppendEntry stores an entry as releases before the batches did, or a batch ("").
+func (h *History) AppendEntry(ctx context.Context, subject string, data []byte) (uint64, error) {
 	if len(data) > journal.MaxEntry {
-		return fmt.Errorf("%w: %d bytes of at most %d", journal.ErrTooLarge, len(data), journal.MaxEntry)
+		return 0, fmt.Errorf("%w: %d bytes of at most %d", journal.ErrTooLarge, len(data), journal.MaxEntry)
 	}
 	if err := context.Cause(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.expire()
-	if old, ok := h.bySubject[subject]; ok {
-		old.replaced, old.data = true, nil
+	if subject != "" {
+		h.stored = slices.DeleteFunc(h.stored, func(s journal.Stored) bool { return s.Subject == subject })
 	}
 	h.last++
-	e := &entry{seq: h.last, subject: subject, data: slices.Clone(data), at: h.clock.Now()}
-	h.bySubject[subject] = e
-	h.entries = append(h.entries, e)
-	if len(h.entries) > 2*len(h.bySubject)+100 {
-		h.entries = slices.DeleteFunc(h.entries, func(e *entry) bool { return e.replaced })
-	}
-	return nil
+	h.stored = append(h.stored, journal.Stored{Seq: h.last, Time: h.clock.Now(), Subject: subject,
+		Data: slices.Clone(data)})
+	close(h.grown)
+	h.grown = make(chan struct{})
+	return h.last, nil
 }
 
-// Get returns the entry with this subject.
-func (h *History) Get(ctx context.Context, subject string) ([]byte, bool, error) {
-	if err := journal.CheckSubject(subject); err != nil {
-		return nil, false, err
-	}
-	if err := context.Cause(ctx); err != nil {
-		return nil, false, err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.expire()
-	e, ok := h.bySubject[subject]
-	if !ok {
-		return nil, false, nil
-	}
-	return slices.Clone(e.data), true, nil
-}
-
-// List calls visit with the entries that match filter.
-func (h *History) List(
-	ctx context.Context, filter string, after uint64, visit func(uint64, string, []byte) bool,
-) error {
-	if err := journal.CheckFilter(filter); err != nil {
-		return err
-	}
-	last, err := h.Last(ctx)
-	if err != nil {
-		return err
-	}
+// Follow visits what is stored, and waits for more.
+func (h *History) Follow(ctx context.Context, after uint64, visit func(journal.Stored) error) error {
 	for {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		seq, subject, data, ok := h.next(filter, after, last)
-		if !ok || !visit(seq, subject, data) {
-			return nil
+		s, grown := h.next(after)
+		if s.Seq == 0 {
+			select {
+			case <-grown:
+			case <-ctx.Done():
+			}
+			continue
 		}
-		after = seq
+		if err := visit(s); err != nil {
+			return err
+		}
+		after = s.Seq
 	}
 }
 
-// next is the first entry behind a number, and not behind last, that matches.
-func (h *History) next(filter string, after, last uint64) (seq uint64, subject string, data []byte, ok bool) {
+// next returns the first one after a number; one without number if there is none.
+func (h *History) next(after uint64) (s journal.Stored, grown <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.expire()
-	first, _ := slices.BinarySearchFunc(h.entries, after+1,
-		func(e *entry, seq uint64) int { return cmp.Compare(e.seq, seq) })
-	for _, e := range h.entries[first:] {
-		if e.seq > last {
-			break
-		}
-		if !e.replaced && journal.Match(filter, e.subject) {
-			return e.seq, e.subject, slices.Clone(e.data), true
-		}
+	i := slices.IndexFunc(h.stored, func(s journal.Stored) bool { return s.Seq > after })
+	if i < 0 {
+		return s, h.grown
 	}
-	return 0, "", nil, false
+	s = h.stored[i]
+	s.Data = slices.Clone(s.Data)
+	return s, nil
 }
 
-// Last is the number of the entry that was put last.
-func (h *History) Last(ctx context.Context) (uint64, error) {
+// Bounds describes the contents.
+func (h *History) Bounds(ctx context.Context, _ uint64) (b journal.Bounds, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.last, context.Cause(ctx)
+	h.expire()
+	b = journal.Bounds{First: h.last + 1, Last: h.last}
+	if len(h.stored) > 0 {
+		b.First, b.Oldest = h.stored[0].Seq, h.stored[0].Time
+	}
+	for _, s := range h.stored {
+		b.Bytes += uint64(len(s.Data))
+	}
+	return b, context.Cause(ctx)
 }
 
-// expire forgets what is too old.
+// NewestEntry returns the number of the newest entry that has a subject.
+func (h *History) NewestEntry(ctx context.Context) (uint64, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.expire()
+	for _, s := range slices.Backward(h.stored) {
+		if s.Subject != "" {
+			return s.Seq, context.Cause(ctx)
+		}
+	}
+	return 0, context.Cause(ctx)
+}
+
+// DropThrough deletes what is stored up to a number.
+func (h *History) DropThrough(ctx context.Context, seq uint64) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stored = slices.DeleteFunc(h.stored, func(s journal.Stored) bool { return s.Seq <= seq })
+	return context.Cause(ctx)
+}
+
+// expire deletes what is too old.
 func (h *History) expire() {
 	if h.maxAge == 0 {
 		return
 	}
 	limit := h.clock.Now().Add(-h.maxAge)
-	for len(h.entries) > 0 && h.entries[0].at.Before(limit) {
-		if e := h.entries[0]; !e.replaced {
-			delete(h.bySubject, e.subject)
-		}
-		h.entries[0] = nil
-		h.entries = h.entries[1:]
-	}
+	h.stored = slices.DeleteFunc(h.stored, func(s journal.Stored) bool { return s.Time.Before(limit) })
 }

@@ -131,11 +131,11 @@ func TestCutSnapshotIsIgnored(t *testing.T) {
 func TestHistoryForgets(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	h := memory.NewHistory(clock, time.Hour)
-	if err := h.Put(t.Context(), "a", nil); err != nil {
+	if _, err := h.Append(t.Context(), []byte("a")); err != nil {
 		t.Fatal(err)
 	}
 	clock.Advance(time.Hour + 1)
-	if _, ok, err := h.Get(t.Context(), "a"); ok || err != nil {
-		t.Errorf("got %v, %v; want it gone", ok, err)
+	if b, err := h.Bounds(t.Context(), 0); err != nil || b.First != 2 || b.Last != 1 {
+		t.Errorf("got %+v, %v; want it deleted", b, err)
 	}
 }

@@ -1,0 +1,346 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/muster-gg/muster/internal/control/history/index"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+const (
+	// followAgain is the wait after a failure of the index.
+	followAgain = time.Second
+
+	// expireEvery is the interval in which the index deletes what the journal's history does not have any more.
+	expireEvery = time.Minute
+
+	// skipped is how many entries that refer to others are skipped between two that are applied.
+	skipped = 256
+
+	// readyLimit is how long a question waits for the index, in real time.
+	readyLimit = 10 * time.Second
+)
+
+// errOtherLog reports that the index was built from a history that is not this one.
+var errOtherLog = errors.New("the index of the history is of another history")
+
+// Run keeps the index up to date until ctx is done. Questions wait until it runs.
+func (h *History) Run(ctx context.Context) error {
+	defer h.closeStore()
+	var expiring sync.WaitGroup
+	defer expiring.Wait()
+	expiring.Go(func() { h.expire(ctx) })
+	for anew := false; ctx.Err() == nil; {
+		err := h.openStore()
+		if err == nil {
+			err = h.follow(ctx)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		h.cfg.Log.Warn("the index of the history is not up to date; trying again", "err", err)
+		if anew = h.store != nil && h.store.Err() != nil && !anew; anew { // build it anew, but not again and again
+			continue
+		}
+		select {
+		case <-h.cfg.Clock.After(followAgain):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// openStore opens the index, or creates it anew if it is damaged.
+func (h *History) openStore() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.store != nil && h.store.Err() == nil {
+		return nil
+	}
+	c := index.Config{Dir: h.cfg.Dir, Version: indexVersion, Retention: h.cfg.Kept, Log: h.cfg.Log}
+	var err error
+	if h.store != nil {
+		err = h.store.Err()
+		_ = h.store.Close() // it is of no use
+		h.store = nil
+	} else {
+		h.store, err = index.Open(c)
+	}
+	if err == nil {
+		h.opened()
+		return nil
+	}
+	h.cfg.Log.Warn("the index of the history cannot be used; building it anew", "err", err)
+	if err := index.Remove(h.cfg.Dir); err != nil {
+		return fmt.Errorf("remove the index of the history: %w", err)
+	}
+	if h.store, err = index.Open(c); err == nil {
+		h.opened()
+	}
+	return err
+}
+
+// opened wakes the questions that wait for the index.
+func (h *History) opened() {
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+func (h *History) closeStore() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.store == nil {
+		return
+	}
+	if err := h.store.Close(); err != nil {
+		h.cfg.Log.Warn("the index of the history was not closed in order; it will be read from the history", "err", err)
+	}
+	h.store = nil
+}
+
+// follow applies the journal's history to the index. The entry that was applied last is read again, to see whether
+// it is of the same history.
+func (h *History) follow(ctx context.Context) error {
+	store := h.store // only this goroutine replaces it
+	applied, at := store.Applied()
+	bounds, err := h.cfg.Entries.Bounds(ctx, applied)
+	if err != nil {
+		return err
+	}
+	if applied > bounds.Last {
+		return store.Fail(errOtherLog)
+	}
+	var b index.Batch
+	return h.cfg.Entries.Follow(ctx, max(applied, 1)-1, func(s journal.Stored) error {
+		switch {
+		case s.Seq == applied && !s.Time.Equal(at):
+			return store.Fail(errOtherLog)
+		case s.Seq <= applied:
+			return nil
+		case refersOnly(s) && s.Seq < bounds.Last && s.Seq%skipped != 0: // most entries of earlier releases
+			return nil
+		}
+		b.Reset()
+		if err := h.read(store, &b, s); err != nil {
+			return err
+		}
+		return store.Apply(s.Seq, s.Time, &b)
+	})
+}
+
+// read collects the keys of a stored batch or entry. One that cannot be read is logged and skipped.
+func (h *History) read(store *index.Store, b *index.Batch, s journal.Stored) error {
+	unread := func(err error) {
+		h.cfg.Log.Error("entry of the history cannot be read; it is not found any more", "seq", s.Seq, "err", err)
+	}
+	var broken error
+	err := entriesOf(s, func(e entry) error {
+		keys, err := e.keys()
+		if err != nil {
+			unread(err)
+			return nil
+		}
+		if broken = replace(store, b, keys[0].key, e.number); broken != nil {
+			return broken
+		}
+		for _, k := range keys {
+			b.Set(k.key, k.value)
+		}
+		return nil
+	})
+	if err != nil && broken == nil {
+		unread(err)
+	}
+	return broken
+}
+
+// replace deletes the keys of an earlier entry of the same thing: a crash between the writing of an entry and the
+// removal from memory makes another one.
+func replace(store *index.Store, b *index.Batch, key []byte, n uint64) error {
+	value, err := store.Get(key)
+	if err != nil || value == nil || numberOf(value) == n {
+		return err
+	}
+	old, ok, err := entryAt(store, numberOf(value))
+	if err != nil || !ok {
+		return err
+	}
+	keys, err := old.keys()
+	if err != nil {
+		return nil // nothing refers to what cannot be read
+	}
+	for _, k := range keys {
+		b.Delete(k.key)
+	}
+	return nil
+}
+
+// entryAt returns the entry with a number.
+func entryAt(store *index.Store, n uint64) (e entry, ok bool, err error) {
+	value, err := store.Get(entryKey(n))
+	if err != nil || value == nil {
+		return e, false, err
+	}
+	e, err = decodeEntry(value)
+	e.number = n
+	return e, err == nil, err
+}
+
+// entriesOf calls visit with the entries of what is stored: a batch, or an entry of a release before the batches.
+func entriesOf(s journal.Stored, visit func(entry) error) error {
+	if s.Subject == "" {
+		return unpack(s.Seq, s.Data, visit)
+	}
+	e, ok, err := oldEntry(s)
+	if err != nil || !ok {
+		return err
+	}
+	return visit(e)
+}
+
+// oldEntry converts an entry with a subject:
+//
+//	s.<fleet>.<location>.<id>.<shard>-<room>-<ordinal>                   a game session and its player sessions
+//	d.<fleet>.<location>.<id>.<shard>-<room>-<ordinal>.<player session>  a departed player session
+//	q.<placement>, t.<ticket>
+//
+// ok is false for the others, which only refer to these.
+func oldEntry(s journal.Stored) (e entry, ok bool, err error) {
+	parts := strings.Split(s.Subject, ".")
+	if len(parts[0]) != 1 || refersOnly(s) {
+		return e, false, nil
+	}
+	e = entry{kind: parts[0][0], number: s.Seq << numberBits, fact: s.Data}
+	switch {
+	case !e.inRoom():
+		return e, e.kind == placementEntry || e.kind == ticketEntry, nil
+	case len(parts) < 5:
+		return e, false, fmt.Errorf("subject %s: %w", s.Subject, errMalformed)
+	}
+	shard, _, _ := strings.Cut(parts[4], "-")
+	n, err := strconv.ParseUint(shard, 10, 8)
+	if err != nil {
+		return e, false, fmt.Errorf("subject %s: %w", s.Subject, err)
+	}
+	e.room, e.shard = fleet.RoomID{Fleet: fleet.ID(parts[1]), Location: parts[2]}, uint8(n)
+	return e, true, nil
+}
+
+// refersOnly reports whether an entry of an earlier release only refers to another one: a player to a game session.
+func refersOnly(s journal.Stored) bool { return strings.HasPrefix(s.Subject, "p.") }
+
+// expire deletes what is too old from the index, now and then.
+func (h *History) expire(ctx context.Context) {
+	ticker := h.cfg.Clock.NewTicker(expireEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.Chan():
+		}
+		if err := h.expireNow(ctx); err != nil && ctx.Err() == nil {
+			h.cfg.Log.Warn("expired entries of the history not deleted from its index; trying again later", "err", err)
+		}
+	}
+}
+
+// expireNow does so unless the index is behind: entries that were moved within the history are found under both
+// numbers only then.
+func (h *History) expireNow(ctx context.Context) error {
+	bounds, err := h.cfg.Entries.Bounds(ctx, 0)
+	if err != nil {
+		return err
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if h.store == nil {
+		return nil
+	}
+	if applied, _ := h.store.Applied(); applied < bounds.Last {
+		return nil
+	}
+	return h.store.Expire(bounds.First)
+}
+
+// State describes a history, as this node sees it.
+type State struct {
+	journal.Bounds
+	IndexBytes uint64
+	Behind     uint64 // messages of the journal's history that the index does not have
+}
+
+// State returns the state of the history.
+func (h *History) State(ctx context.Context) (s State, err error) {
+	if s.Bounds, err = h.cfg.Entries.Bounds(ctx, 0); err != nil {
+		return s, err
+	}
+	s.Behind = s.Last - min(s.Last, s.First-1)
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if h.store != nil {
+		applied, _ := h.store.Applied()
+		s.Behind = s.Last - min(s.Last, max(applied, s.First-1))
+		s.IndexBytes = h.store.Stats().DiskBytes
+	}
+	return s, nil
+}
+
+// ready returns the index when it has all that had left memory at the time of the call. The caller calls release.
+func (h *History) ready(ctx context.Context) (store *index.Store, release func(), err error) {
+	needed, err := h.needed(ctx)
+	if err == nil {
+		h.mu.RLock()
+		if h.store != nil && h.store.Has(needed) {
+			return h.store, h.mu.RUnlock, nil
+		}
+		h.mu.RUnlock()
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	for err == nil {
+		h.mu.RLock()
+		store, changed := h.store, h.changed
+		if store != nil {
+			if err = store.Wait(ctx, needed); err == nil {
+				return store, h.mu.RUnlock, nil
+			}
+			if err = store.Err(); err == nil {
+				err = context.Cause(ctx)
+			} else if ctx.Err() == nil {
+				err = nil // it is built anew
+			}
+		}
+		h.mu.RUnlock()
+		if err == nil {
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			}
+		}
+	}
+	return nil, nil, &fault.Error{Kind: fault.ServiceUnavailable, Err: err,
+		Message: "What has ended is being read again and cannot be searched yet. Try again in some seconds."}
+}
+
+// needed returns the newest message of the journal's history that a shard relied on when it forgot something.
+func (h *History) needed(ctx context.Context) (uint64, error) {
+	for _, s := range h.cfg.Shards {
+		if s.Level() >= BatchLevel {
+			continue
+		}
+		bounds, err := h.cfg.Entries.Bounds(ctx, 0) // another release may write, which does not tell
+		return bounds.Last, err
+	}
+	reached, _ := h.cfg.Reached()
+	return max(reached, h.begun.Load()), nil
+}
