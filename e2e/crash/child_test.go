@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,4 +128,38 @@ func (s *service) files(stream string) string {
 		}
 	}
 	return description.String()
+}
+
+// harmIndex deletes the index of the history, or damages one of its files, or does nothing; and says what.
+func (s *service) harmIndex(random *rand.Rand) string {
+	s.T.Helper()
+	index := filepath.Join(s.data, "history.index")
+	must := func(err error) {
+		if err != nil {
+			s.T.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(index, "*"))
+	must(err)
+	files = slices.DeleteFunc(files, func(file string) bool { // locks and markers are empty
+		info, err := os.Stat(file)
+		must(err)
+		return info.Size() == 0
+	})
+	file := files[random.IntN(len(files))]
+	data, err := os.ReadFile(file)
+	must(err)
+	switch random.IntN(4) {
+	case 0:
+		return "the index was left as it was"
+	case 1:
+		must(os.RemoveAll(index))
+		return "the index was deleted"
+	case 2:
+		must(os.Truncate(file, random.Int64N(int64(len(data)))))
+		return filepath.Base(file) + " of the index was truncated"
+	}
+	data[random.IntN(len(data))] ^= 1 << random.IntN(8)
+	must(os.WriteFile(file, data, 0o600))
+	return "a bit of " + filepath.Base(file) + " of the index was flipped"
 }

@@ -243,7 +243,7 @@ func (t *trial) kill(closeGate func()) string {
 	switch {
 	case t.archiving:
 		t.service.killInArchiving(t.ctx)
-		return ", while game sessions moved to the history"
+		return ", while game sessions moved to the history, " + t.service.harmIndex(t.random)
 	case !t.snapshots:
 		t.service.Kill()
 		return ""
