@@ -155,3 +155,20 @@ func TestNodes(t *testing.T) {
 		}
 	}
 }
+
+// TestHistory runs the code of the benchmarks of the history with a few game sessions.
+func TestHistory(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	p := openPast(t, t.TempDir())
+	defer p.stop()
+	if m := p.round(t, 300); m.took <= 0 || m.stream <= 0 {
+		t.Errorf("got %+v", m)
+	}
+	p.fill(t, 300)
+	if a := p.ask(t, 20); len(a.session) != 20 || len(a.page) != 3 {
+		t.Errorf("got %+v", a)
+	}
+	if took := p.rebuild(t); took <= 0 {
+		t.Errorf("rebuilt in %v", took)
+	}
+}

@@ -1,0 +1,322 @@
+package figures
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/bench"
+	"github.com/muster-gg/muster/internal/control/history"
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/region"
+)
+
+const (
+	// pastPlayers is how many players an ended game session had, entriesEach what it is in the history with them.
+	pastPlayers = 9
+	entriesEach = pastPlayers + 1
+
+	// pastAtOnce is how many ended game sessions the shard has when they are moved.
+	pastAtOnce = 20_000
+
+	kept = 30 * 24 * time.Hour
+)
+
+// A past is a history on a real journal, and a shard whose game sessions have ended.
+type past struct {
+	*history.History
+	recorded *recordedBatches
+	clock    *clockwork.FakeClock
+	random   *rand.Rand
+	machine  *region.Machine
+	mu       sync.Mutex
+	made     uint64
+	bytes    int // of their records
+	buf      bytes.Buffer
+	players  []fleet.PlayerSessionID // one of each game session
+	stop     func()
+}
+
+// recordedBatches keeps what is appended.
+type recordedBatches struct {
+	journal.History
+	keep    bool
+	batches [][]byte
+}
+
+func (r *recordedBatches) Append(ctx context.Context, data []byte) (uint64, error) {
+	if r.keep {
+		r.batches = append(r.batches, slices.Clone(data))
+	}
+	return r.History.Append(ctx, data)
+}
+
+func (p *past) Level() int { return region.MaxLevel }
+
+func (p *past) Read(_ context.Context, read func(*region.Machine)) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	read(p.machine)
+	return nil
+}
+
+func (p *past) Do(_ context.Context, c region.Command) (any, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, answer, err := p.machine.Handle(p.clock.Now(), c)
+	return answer, err
+}
+
+func (p *past) reached() (seq, settled uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.machine.History().Seq, p.machine.History().Settled
+}
+
+var pastRoom = fleet.RoomID{Fleet: "fleet-2222bbbb-33cc-44dd-55ee-6666ffff77aa", Location: location}
+
+// openPast opens a history in a directory.
+func openPast(tb testing.TB, dir string) *past {
+	tb.Helper()
+	engine, err := jetstream.Open(tb.Context(), jetstream.Config{Dir: filepath.Join(dir, "journal")})
+	must(tb, err)
+	entries, err := engine.History(tb.Context())
+	must(tb, err)
+	p := &past{recorded: &recordedBatches{History: entries}, clock: clockwork.NewFakeClockAt(time.Now()),
+		random:  rand.New(rand.NewPCG(1, 2)),
+		machine: region.New(0, &region.Settings{Shards: 1, Level: region.MaxLevel}),
+	}
+	for _, f := range []event.Fact{
+		{Room: region.ShardRoom, Body: &region.LevelRaised{Level: region.MaxLevel}},
+		{Room: 1, Body: &region.RoomOpened{Fleet: pastRoom.Fleet, Location: pastRoom.Location}},
+	} {
+		must(tb, p.machine.Restore(f))
+	}
+	p.History = history.New(history.Config{
+		Entries: p.recorded, Dir: filepath.Join(dir, "history.index"), Shards: []history.Shard{p}, Reached: p.reached,
+		Retention: time.Minute, Kept: kept, Clock: p.clock, Log: slog.New(slog.DiscardHandler),
+	})
+	must(tb, p.Begin(tb.Context()))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	p.stop = sync.OnceFunc(func() {
+		cancel()
+		must(tb, <-done)
+		must(tb, engine.Close())
+	})
+	tb.Cleanup(p.stop)
+	return p
+}
+
+// end makes game sessions that ended a while ago.
+func (p *past) end(tb testing.TB, n int) {
+	tb.Helper()
+	now := event.At(p.clock.Now())
+	for range n {
+		p.made++
+		g := &fleet.GameSession{
+			Ordinal: p.made, ID: fmt.Sprintf("gsess-%016x%016x", p.random.Uint64(), p.random.Uint64()), Maximum: 10,
+			Policy: fleet.AcceptAll, Status: fleet.Terminated, Created: now.Add(-20 * time.Minute), Ended: now,
+			Host:      fleet.ProcessKey{Compute: "compute-1", ID: fmt.Sprint("process-", p.made)},
+			IPAddress: "192.0.2.1", Port: 7777,
+		}
+		for i := range uint32(pastPlayers) {
+			s := &fleet.PlayerSession{Index: i, PlayerID: fmt.Sprintf("player-%08x", p.random.Uint32()),
+				Status: fleet.Completed, Created: g.Created, Ended: now}
+			place := 1<<36 | p.made // as fleet.PlayerSessionID has it, in room 1 of shard 0
+			binary.BigEndian.PutUint64(s.ID[:], place>>12<<16|8<<12|place&0xfff)
+			binary.BigEndian.PutUint64(s.ID[8:], p.random.Uint64())
+			g.PastPlayers = append(g.PastPlayers, s)
+		}
+		p.players = append(p.players, g.PastPlayers[0].ID)
+		record := event.Fact{Room: 1, Body: g}
+		p.buf.Reset()
+		must(tb, region.Events.Append(&p.buf, record))
+		p.bytes += p.buf.Len()
+		must(tb, p.machine.Restore(record))
+	}
+	p.clock.Advance(10 * time.Minute)
+}
+
+// move moves all of them.
+func (p *past) move(tb testing.TB) {
+	tb.Helper()
+	p.Move(tb.Context())
+	room, _ := p.machine.Room(pastRoom)
+	if left := len(room.EndedBefore(event.At(p.clock.Now()), 1)); left > 0 {
+		tb.Fatal("ended game sessions were not moved")
+	}
+}
+
+// moved is what it took to move game sessions, and to append the same batches to a stream alone.
+type moved struct{ took, stream time.Duration }
+
+func (p *past) round(tb testing.TB, n int) (m moved) {
+	tb.Helper()
+	stream, err := jetstream.Open(tb.Context(), jetstream.Config{Dir: tb.TempDir()})
+	must(tb, err)
+	defer func() { must(tb, stream.Close()) }()
+	bare, err := stream.History(tb.Context())
+	must(tb, err)
+	for ; n > 0; n -= pastAtOnce {
+		p.end(tb, min(n, pastAtOnce))
+		p.recorded.keep, p.recorded.batches = true, nil
+		begin := time.Now()
+		p.move(tb)
+		m.took += time.Since(begin)
+		begin = time.Now()
+		for _, data := range p.recorded.batches {
+			_, err := bare.Append(tb.Context(), data)
+			must(tb, err)
+		}
+		m.stream += time.Since(begin)
+	}
+	return m
+}
+
+// BenchmarkHistoryMoved is an ended game session of nine players that moves to the history: in a batch, durable, in the
+// index, and forgotten by its shard.
+func BenchmarkHistoryMoved(b *testing.B) {
+	p := openPast(b, b.TempDir())
+	before := bench.OwnCPU()
+	m := p.round(b, b.N)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(b.N*entriesEach)/m.took.Seconds(), "rate/s")
+	b.ReportMetric(float64(b.N*entriesEach)/m.stream.Seconds(), "stream-rate/s")
+	b.ReportMetric(m.stream.Seconds()/m.took.Seconds(), "of-stream")
+	b.ReportMetric(float64((bench.OwnCPU()-before).Microseconds())/float64(b.N), "cpu-µs/op")
+	state, err := p.State(b.Context())
+	must(b, err)
+	b.ReportMetric(float64(state.Bytes)/float64(p.made), "stream-B/op")
+	b.ReportMetric(float64(state.IndexBytes)/float64(p.made), "index-B/op")
+	b.ReportMetric(float64(state.Bytes+state.IndexBytes)/float64(p.bytes), "of-records")
+}
+
+// pastSessions is how many ended game sessions a history has when it is asked.
+const pastSessions = 1_000_000
+
+// fill moves so many game sessions to the history.
+func (p *past) fill(tb testing.TB, n int) {
+	tb.Helper()
+	for ; n > 0; n -= pastAtOnce {
+		tell("history: %d game sessions to go", n)
+		p.end(tb, min(n, pastAtOnce))
+		p.move(tb)
+	}
+}
+
+// liveBytes is the heap after a collection.
+func liveBytes() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// asked is how long questions took.
+type asked struct{ session, player, absent, page []time.Duration }
+
+// ask asks about any of the game sessions, n times.
+func (p *past) ask(tb testing.TB, n int) (a asked) {
+	tb.Helper()
+	ctx := tb.Context()
+	timed := func(ask func() bool) time.Duration {
+		begin := time.Now()
+		if !ask() {
+			tb.Fatal("wrong answer")
+		}
+		return time.Since(begin)
+	}
+	for range n {
+		id := p.players[p.random.IntN(len(p.players))]
+		var g *fleet.GameSession
+		a.session = append(a.session, timed(func() bool {
+			at, ordinal := id.Locate()
+			_, found, err := p.GameSessionAt(ctx, at, ordinal)
+			g = found
+			return err == nil && found != nil
+		}))
+		a.player = append(a.player, timed(func() bool {
+			n := 0
+			err := p.OfPlayer(ctx, g.PastPlayers[0].PlayerID, "", 0, func(history.Entry) bool { n++; return true })
+			return err == nil && n > 0
+		}))
+		a.absent = append(a.absent, timed(func() bool {
+			found, err := p.Placement(ctx, g.ID)
+			return err == nil && found == nil
+		}))
+	}
+	for range n/10 + 1 {
+		from := p.random.Uint64N(p.Settled())
+		a.page = append(a.page, timed(func() bool {
+			n := 0
+			err := p.GameSessions(ctx, pastRoom.Fleet, "", from, func(history.Entry) bool { n++; return n < 100 })
+			return err == nil
+		}))
+	}
+	return a
+}
+
+// BenchmarkHistoryAsked asks a history of a million game sessions.
+func BenchmarkHistoryAsked(b *testing.B) {
+	p := openPast(b, b.TempDir())
+	p.fill(b, pastAtOnce) // what the shard has keeps its size
+	before := liveBytes()
+	p.fill(b, pastSessions)
+	memory := float64(liveBytes()-before)/pastSessions - float64(len(fleet.PlayerSessionID{})) // p.players
+	b.Run("once", func(b *testing.B) {
+		b.ReportMetric(memory, "memory-B/session")
+		a := p.ask(b, b.N)
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(quantile(a.session, 0.99), "session-p99-ms")
+		b.ReportMetric(quantile(a.player, 0.99), "player-p99-ms")
+		slices.Sort(a.absent)
+		b.ReportMetric(float64(a.absent[len(a.absent)/2].Nanoseconds()), "absent-ns")
+		b.ReportMetric(quantile(a.page, 0.99), "page-p99-ms")
+	})
+	b.Run("rebuild", func(b *testing.B) {
+		took := p.rebuild(b) // once, whatever b.N is
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(float64(p.made*entriesEach)/took.Seconds(), "rate/s")
+	})
+}
+
+// rebuild builds another index of the same history.
+func (p *past) rebuild(tb testing.TB) time.Duration {
+	tb.Helper()
+	again := history.New(history.Config{
+		Entries: p.recorded, Dir: filepath.Join(tb.TempDir(), "history.index"), Shards: []history.Shard{p},
+		Reached: p.reached, Retention: time.Minute, Kept: kept, Clock: p.clock, Log: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithCancel(tb.Context())
+	done := make(chan error, 1)
+	begin := time.Now()
+	go func() { done <- again.Run(ctx) }()
+	for {
+		state, err := again.State(tb.Context())
+		must(tb, err)
+		if state.Behind == 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	took := time.Since(begin)
+	cancel()
+	must(tb, <-done)
+	return took
+}
