@@ -100,14 +100,20 @@ func (sr *sessionReader) findSession(ctx context.Context, gameSessionArn string)
 	if err != nil {
 		return room, nil, err
 	}
-	g, err := sr.GameSession(ctx, room, id)
-	if err == nil && g == nil {
-		g, err = sr.history.GameSession(ctx, room, id)
-	}
+	g, err := sr.sessionIn(ctx, room, id)
 	if err == nil && g == nil {
 		err = noGameSession(gameSessionArn)
 	}
 	return room, g, err
+}
+
+// sessionIn returns a game session of a room, from memory or the history; nil if there is none.
+func (sr *sessionReader) sessionIn(ctx context.Context, room fleet.RoomID, id string) (*fleet.GameSession, error) {
+	g, err := sr.GameSession(ctx, room, id)
+	if err == nil && g == nil {
+		g, err = sr.history.GameSession(ctx, room, id)
+	}
+	return g, err
 }
 
 func noGameSession(gameSessionArn string) error {

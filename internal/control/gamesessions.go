@@ -48,6 +48,9 @@ type start struct {
 func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSessionInput, how start) (
 	*wire.GameSession, error,
 ) {
+	if err := p.history.Admit(); err != nil {
+		return nil, err
+	}
 	f, room, err := p.placeGameSession(in)
 	if err != nil {
 		return nil, err

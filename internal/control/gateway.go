@@ -81,6 +81,9 @@ type Claim struct {
 
 // ClaimGameSession takes an empty game session of a fleet for a player, atomically. NotFoundException: there is none.
 func (p *Plane) ClaimGameSession(ctx context.Context, c Claim) (*wire.GameSession, *wire.PlayerSession, error) {
+	if err := p.history.Admit(); err != nil {
+		return nil, nil, err
+	}
 	f, err := p.target(c.FleetID, c.AliasID)
 	if err != nil {
 		return nil, nil, err

@@ -2,10 +2,12 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/muster-gg/muster/internal/control/history"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/shard"
@@ -324,4 +327,52 @@ func (w *world) allArchived(fleetID string) {
 		}
 		return left == 0
 	})
+}
+
+// A fullHistory takes nothing while it is full.
+type fullHistory struct {
+	journal.History
+	full atomic.Bool
+}
+
+func (f *fullHistory) Append(ctx context.Context, data []byte) (uint64, error) {
+	if f.full.Load() {
+		return 0, errors.New("no space left on device")
+	}
+	return f.History.Append(ctx, data)
+}
+
+// TestNewWorkIsRefusedWhileTheHistoryIsBehind: what goes on goes on, what would begin is refused until the history has
+// what ended.
+func TestNewWorkIsRefusedWhileTheHistoryIsBehind(t *testing.T) {
+	full := &fullHistory{}
+	full.full.Store(true)
+	w := newWorld(t, withMemory(30*time.Second), func(w *world) {
+		full.History, w.config.History, w.config.MaxOverdue = w.history, full, 1
+	})
+	of := w.fleetAt("custom-a")
+	token := w.compute(of, "custom-a", "c")
+	first := w.process(of, "c", token, "p1")
+	over := w.active(of, object{"Location": "custom-a"}, first)
+	first.ok(first.end())
+	goes := w.active(of, object{"Location": "custom-a"}, w.process(of, "c", token, "p2"))
+	w.must("CreateGameSessionQueue",
+		object{"Name": "q", "Destinations": []object{{"DestinationArn": w.names.FleetARN(of)}}})
+	w.elapse(100 * time.Second) // the process that goes on is not missed yet
+	refused := func() bool {
+		_, err := w.call("CreatePlayerSession", object{"GameSessionId": goes, "PlayerId": "x"})
+		return fault.Is(err, fault.Throttling)
+	}
+	w.advance("refusals", drivers.TidyEvery, refused)
+	w.refused(fault.Throttling, "CreatePlayerSessions", object{"GameSessionId": goes, "PlayerIds": []string{"a"}})
+	w.refused(fault.Throttling, "CreateGameSession", object{"FleetId": of, "MaximumPlayerSessionCount": 2})
+	w.refused(fault.Throttling, "StartGameSessionPlacement", object{"PlacementId": "p", "GameSessionQueueName": "q",
+		"MaximumPlayerSessionCount": 2})
+	w.must("UpdateGameSession", object{"GameSessionId": goes, "Name": "x"})
+	w.must("DescribeGameSessions", object{"GameSessionId": over})
+
+	full.full.Store(false)
+	w.advance("new work", drivers.TidyEvery, func() bool { return !refused() })
+	w.must("StartGameSessionPlacement", object{"PlacementId": "p", "GameSessionQueueName": "q",
+		"MaximumPlayerSessionCount": 2})
 }

@@ -113,6 +113,9 @@ func latenciesFrom(in []wire.PlayerLatency) ([]placement.Latency, error) {
 func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placement.Request) (
 	*placement.Placement, error,
 ) {
+	if err := p.history.Admit(); err != nil {
+		return nil, err
+	}
 	queue, pending := p.drivers.Admit(q)
 	if err := queue.Check(&r); err != nil {
 		return nil, err

@@ -41,6 +41,7 @@ type Config struct {
 	SessionMemory time.Duration // how long a game session stays in memory after its end
 	HistoryKept   time.Duration // how long History keeps what has ended; 0: 30 days
 	HistoryDir    string        // of its index; "": in memory
+	MaxOverdue    int           // see history.Config; 0: by the process's memory limit
 
 	SnapshotEvery shard.SnapshotEvery // zero: the default
 	FinalSnapshot bool                // write snapshots at a graceful stop
@@ -133,7 +134,7 @@ func newHistory(p *Plane) *history.History {
 	c := history.Config{
 		Entries: p.cfg.History, Dir: p.cfg.HistoryDir, Reached: p.HistoryReached, Shared: p.cfg.Cluster != nil,
 		Retention: p.cfg.SessionMemory,
-		Kept:      p.cfg.HistoryKept, Clock: p.cfg.Clock, Log: p.cfg.Log,
+		Kept:      p.cfg.HistoryKept, MaxOverdue: p.cfg.MaxOverdue, Clock: p.cfg.Clock, Log: p.cfg.Log,
 	}
 	for _, s := range p.shards {
 		c.Shards = append(c.Shards, s)

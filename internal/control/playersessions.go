@@ -50,6 +50,9 @@ func (p *Plane) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerS
 func (p *Plane) reserve(ctx context.Context, gameSessionArn string, players []fleet.NewPlayer) (
 	[]wire.PlayerSession, error,
 ) {
+	if err := p.history.Admit(); err != nil {
+		return nil, err
+	}
 	room, id, err := p.ParseGameSession(gameSessionArn)
 	if err != nil {
 		return nil, err

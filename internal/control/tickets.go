@@ -60,6 +60,9 @@ func (p *Plane) StartMatchmaking(ctx context.Context, in *wire.StartMatchmakingI
 // startTicket assigns an id to a ticket and starts it. An id that the caller chose is taken for as long as the history
 // keeps its ticket.
 func (p *Plane) startTicket(ctx context.Context, id string, s matchmaking.Start) (*matchmaking.Ticket, error) {
+	if err := p.history.Admit(); err != nil {
+		return nil, err
+	}
 	if call := callOf(ctx); call.Invocation != "" {
 		s.Call = p.secrets.CallID(call.Principal, call.Invocation)
 	}

@@ -328,6 +328,15 @@ func (r *Room) EndedBefore(before event.Time, limit int) []*GameSession {
 	return ended
 }
 
+// LastEnded calls visit with the game sessions that ended before the given time, or at that time with an ordinal of at
+// most through, until it returns false; those that ended last come first. Only the writer may call it.
+func (r *Room) LastEnded(before event.Time, through uint64, visit func(*GameSession) bool) {
+	r.ended.Descend(endedEntry{before, through}, func(e endedEntry) bool {
+		g, _ := r.GameSessionAt(e.ordinal)
+		return visit(g)
+	})
+}
+
 // changeSession changes a game session, or a copy of it if others may have seen it.
 func (r *Room) changeSession(ordinal uint64, change func(*GameSession)) {
 	g, ok := r.sessions.Get(ordinal)

@@ -36,6 +36,7 @@ import (
 type Region interface {
 	PlacementTrail(ctx context.Context, id string) (*control.PlacementTrail, error)
 	ExplainTicket(ctx context.Context, id string) (*control.TicketExplanation, error)
+	EndedSessions(ctx context.Context, q control.EndedQuery) (*control.EndedSessions, error)
 	IsRootKey(id string) bool
 }
 
@@ -85,13 +86,14 @@ func New(c Config) *Handler {
 	}
 	d.routes.HandleFunc("GET /v1/placements/{id}", d.placement)
 	d.routes.HandleFunc("GET /v1/tickets/{id}/explain", d.ticket)
+	d.routes.HandleFunc("GET /v1/gamesessions/ended", d.endedSessions)
 	d.routes.HandleFunc("GET /v1/events", d.events)
 	d.routes.HandleFunc("GET /v1/backup", d.backup)
 	d.routes.HandleFunc("GET /v1/nodes", d.listNodes)
 	d.routes.HandleFunc("DELETE /v1/nodes/{node}", d.removeNode)
 	d.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, fault.New(fault.UnknownOperation, "Unknown request %s %.200s. See GET /v1/placements/{id}, "+
-			"/v1/tickets/{id}/explain, /v1/events, /v1/backup and /v1/nodes.", r.Method, r.URL.Path))
+			"/v1/tickets/{id}/explain, /v1/gamesessions/ended, /v1/events, /v1/backup and /v1/nodes.", r.Method, r.URL.Path))
 	})
 	return d
 }

@@ -47,6 +47,11 @@ func (region) ExplainTicket(_ context.Context, id string) (*control.TicketExplan
 	return &control.TicketExplanation{Ticket: "t", Explanation: &matcher.Explanation{Pool: 3}}, nil
 }
 
+// EndedSessions answers with what it understood.
+func (region) EndedSessions(_ context.Context, q control.EndedQuery) (*control.EndedSessions, error) {
+	return &control.EndedSessions{NextToken: fmt.Sprintf("%+v %v", q, q.Property)}, nil
+}
+
 func (region) IsRootKey(id string) bool { return id == "AKID" }
 
 type keys struct{}

@@ -77,7 +77,8 @@ func (s *service) historyNumbers() (telemetry.History, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
 	defer cancel()
 	now, err := s.plane.HistoryState(ctx)
-	h := telemetry.History{Bytes: now.Bytes, IndexBytes: now.IndexBytes, Behind: now.Behind}
+	h := telemetry.History{Bytes: now.Bytes, IndexBytes: now.IndexBytes, Behind: now.Behind, Entries: now.Entries,
+		Overdue: now.Overdue}
 	if !now.Oldest.IsZero() {
 		h.Age = s.cfg.Clock.Since(now.Oldest)
 	}

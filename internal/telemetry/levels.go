@@ -73,6 +73,8 @@ type History struct {
 	Age        time.Duration // of its oldest batch; 0: there is none
 	IndexBytes uint64        // on the disk of this node
 	Behind     uint64        // batches that the index of this node does not have
+	Entries    uint64        // of the index of this node
+	Overdue    int           // records in memory that should be in the history
 }
 
 // History adds the gauges of the history, like Levels.
@@ -86,6 +88,11 @@ func (m *Metrics) History(ask func() (History, bool)) {
 			"Size of this node's index of the history."},
 		{func(h History) float64 { return float64(h.Behind) }, "muster_history_index_behind",
 			"Batches of the history that this node's index does not have yet."},
+		{func(h History) float64 { return float64(h.Entries) }, "muster_history_entries",
+			"Entries of the history in this node's index: game sessions, placements and tickets, and player sessions " +
+				"that left memory before their game session."},
+		{func(h History) float64 { return float64(h.Overdue) }, "muster_history_overdue",
+			"Records that ended and should have left memory for the history a minute ago or more."},
 	})
 }
 

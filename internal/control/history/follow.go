@@ -19,9 +19,6 @@ const (
 	// followAgain is the wait after a failure of the index.
 	followAgain = time.Second
 
-	// expireEvery is the interval in which the index deletes what the journal's history does not have any more.
-	expireEvery = time.Minute
-
 	// skipped is how many entries that refer to others are skipped between two that are applied.
 	skipped = 256
 
@@ -35,9 +32,9 @@ var errOtherLog = errors.New("the index of the history is of another history")
 // Run keeps the index up to date until ctx is done. Questions wait until it runs.
 func (h *History) Run(ctx context.Context) error {
 	defer h.closeStore()
-	var expiring sync.WaitGroup
-	defer expiring.Wait()
-	expiring.Go(func() { h.expire(ctx) })
+	var tending sync.WaitGroup
+	defer tending.Wait()
+	tending.Go(func() { h.tend(ctx) })
 	for anew := false; ctx.Err() == nil; {
 		err := h.openStore()
 		if err == nil {
@@ -46,6 +43,7 @@ func (h *History) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
+		h.following.Store(&err)
 		h.cfg.Log.Warn("the index of the history is not up to date; trying again", "err", err)
 		if anew = h.store != nil && h.store.Err() != nil && !anew; anew { // build it anew, but not again and again
 			continue
@@ -132,7 +130,9 @@ func (h *History) follow(ctx context.Context) error {
 		if err := h.read(store, &b, s); err != nil {
 			return err
 		}
-		return store.Apply(s.Seq, s.Time, &b)
+		err := store.Apply(s.Seq, s.Time, &b)
+		h.following.Store(&err)
+		return err
 	})
 }
 
@@ -154,6 +154,7 @@ func (h *History) read(store *index.Store, b *index.Batch, s journal.Stored) err
 		for _, k := range keys {
 			b.Set(k.key, k.value)
 		}
+		b.Records++
 		return nil
 	})
 	if err != nil && broken == nil {
@@ -180,6 +181,7 @@ func replace(store *index.Store, b *index.Batch, key []byte, n uint64) error {
 	for _, k := range keys {
 		b.Delete(k.key)
 	}
+	b.Records--
 	return nil
 }
 
@@ -237,24 +239,8 @@ func oldEntry(s journal.Stored) (e entry, ok bool, err error) {
 // refersOnly reports whether an entry of an earlier release only refers to another one: a player to a game session.
 func refersOnly(s journal.Stored) bool { return strings.HasPrefix(s.Subject, "p.") }
 
-// expire deletes what is too old from the index, now and then.
-func (h *History) expire(ctx context.Context) {
-	ticker := h.cfg.Clock.NewTicker(expireEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.Chan():
-		}
-		if err := h.expireNow(ctx); err != nil && ctx.Err() == nil {
-			h.cfg.Log.Warn("expired entries of the history not deleted from its index; trying again later", "err", err)
-		}
-	}
-}
-
-// expireNow does so unless the index is behind: entries that were moved within the history are found under both
-// numbers only then.
+// expireNow deletes what the journal's history does not have any more from the index, unless that is behind: entries that
+// were moved within the history are found under both numbers only then.
 func (h *History) expireNow(ctx context.Context) error {
 	bounds, err := h.cfg.Entries.Bounds(ctx, 0)
 	if err != nil {
@@ -276,6 +262,8 @@ type State struct {
 	journal.Bounds
 	IndexBytes uint64
 	Behind     uint64 // messages of the journal's history that the index does not have
+	Entries    uint64 // of the index
+	Overdue    int    // records that should have left memory some time ago
 }
 
 // State returns the state of the history.
@@ -289,7 +277,11 @@ func (h *History) State(ctx context.Context) (s State, err error) {
 	if h.store != nil {
 		applied, _ := h.store.Applied()
 		s.Behind = s.Last - min(s.Last, max(applied, s.First-1))
-		s.IndexBytes = h.store.Stats().DiskBytes
+		stats := h.store.Stats()
+		s.IndexBytes, s.Entries = stats.DiskBytes, stats.Records
+	}
+	if o := h.overdue.Load(); o != nil {
+		s.Overdue = o.Records
 	}
 	return s, nil
 }

@@ -15,6 +15,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -55,10 +56,11 @@ type Config struct {
 	// seen a shard's state has seen its fact.
 	Reached func() (seq, settled uint64)
 
-	Retention time.Duration // in memory, after the end
-	Kept      time.Duration // in the history
-	Clock     clockwork.Clock
-	Log       *slog.Logger
+	Retention  time.Duration // in memory, after the end
+	Kept       time.Duration // in the history
+	MaxOverdue int           // records that may be overdue before Admit refuses new work; 0: by the process's memory limit
+	Clock      clockwork.Clock
+	Log        *slog.Logger
 }
 
 // A History is safe for concurrent use, but only one goroutine may move entries to it: Begin and Move.
@@ -68,13 +70,20 @@ type History struct {
 	settled   atomic.Uint64 // see Settled
 	unsettled bool          // an entry after settled may not have left memory
 
+	moving    atomic.Pointer[error] // of the newest Move
+	following atomic.Pointer[error] // of the index
+	overdue   atomic.Pointer[Overdue]
+
 	mu      sync.RWMutex
 	store   *index.Store  // nil while there is none
 	changed chan struct{} // closed when there is another
 }
 
 // New returns a history. Settled is 0 until Begin.
-func New(cfg Config) *History { return &History{cfg: cfg, changed: make(chan struct{})} }
+func New(cfg Config) *History {
+	cfg.MaxOverdue = cmp.Or(cfg.MaxOverdue, overdueLimit())
+	return &History{cfg: cfg, changed: make(chan struct{})}
+}
 
 // Settled returns a number up to which all entries are known to have left memory.
 func (h *History) Settled() uint64 {
@@ -86,6 +95,7 @@ func (h *History) Settled() uint64 {
 type Entry struct {
 	Seq      uint64 // of all entries; those written later have larger numbers
 	Room     fleet.RoomID
+	At       fleet.Address
 	Session  *fleet.GameSession
 	Departed bool // Session has only the player session Session.PastPlayers[0]
 }
@@ -115,7 +125,8 @@ func (h *History) named(ctx context.Context, key []byte) (e entry, ok bool, err 
 // described decodes a game session or player session.
 func (e *entry) described() (Entry, error) {
 	s, err := e.session()
-	return Entry{Seq: e.number, Room: e.room, Session: s.GameSession, Departed: e.kind == departedEntry}, err
+	return Entry{Seq: e.number, Room: e.room, At: s.at, Session: s.GameSession,
+		Departed: e.kind == departedEntry}, err
 }
 
 // GameSession finds a game session; nil if it is not there.

@@ -11,7 +11,7 @@ import (
 )
 
 // indexVersion changes with the keys: an index with others is built anew.
-const indexVersion = 1
+const indexVersion = 2
 
 // The first bytes of keys. The value of those with a filter is the number of the entry, in 8 bytes.
 const (
@@ -25,6 +25,8 @@ const (
 	keyFleet                                         // fleet, number of a game session's entry → location
 	keyPlayer                                        // hash of the player id, number of an entry
 	keyDepartures                                    // fleet, location, id of a game session, number of an entry
+	keyEnded                                         // Position of a game session → see endedValue
+	keyFleetEnded                                    // fleet, Position of a game session → see endedValue
 )
 
 // Texts in keys end with a zero byte, which none of these ids may have.
@@ -52,6 +54,14 @@ func departedKey(id fleet.PlayerSessionID) []byte { return append([]byte{keyDepa
 func entryKey(n uint64) []byte { return number([]byte{keyEntry}, n) }
 
 func fleetKeys(of fleet.ID) []byte { return text([]byte{keyFleet}, string(of)) }
+
+// endedKeys are those of the game sessions of a fleet, or of all ("").
+func endedKeys(of fleet.ID) []byte {
+	if of == "" {
+		return []byte{keyEnded}
+	}
+	return text([]byte{keyFleetEnded}, string(of))
+}
 
 func playerKeys(player string) []byte {
 	sum := sha256.Sum256([]byte(player))
@@ -83,6 +93,11 @@ func (e *entry) keys() (keys []keyValue, err error) {
 			keyValue{placeKey(s.at, s.Ordinal), value},
 			keyValue{sessionKey(e.room, s.ID), value},
 			keyValue{number(fleetKeys(e.room.Fleet), e.number), []byte(e.room.Location)},
+		)
+		at, ended := s.position(), e.endedValue(s.StatusReason)
+		keys = append(keys,
+			keyValue{at.append(endedKeys("")), ended},
+			keyValue{at.append(endedKeys(e.room.Fleet)), ended},
 		)
 		for _, list := range [][]*fleet.PlayerSession{s.CurrentPlayers, s.PastPlayers} {
 			for _, p := range list {

@@ -53,6 +53,7 @@ func (h *History) Move(ctx context.Context) {
 	}
 	err := h.moveAll(ctx)
 	h.unsettled = err != nil
+	h.moving.Store(&err)
 	h.warn(ctx, "what has ended was not moved to the history; trying again later", err)
 	h.warn(ctx, "entries of the release before not moved into batches; trying again later", h.moveOldEntries(ctx))
 }
@@ -92,7 +93,7 @@ func (s span) due(n int, oldest event.Time) bool { return n >= enough || n > 0 &
 func (h *History) moveAll(ctx context.Context) error {
 	m := &mover{History: h, forget: map[int][]region.Command{}, refused: map[string]bool{}, clean: !h.unsettled}
 	now := event.At(h.cfg.Clock.Now())
-	hold := min(maxHold, h.cfg.Retention/2)
+	hold := h.hold()
 	ended := span{now.Add(-h.cfg.Retention), now.Add(-h.cfg.Retention - hold)}
 	moved, err := h.due(ctx, ended)
 	for moved && err == nil {

@@ -12,9 +12,10 @@ import (
 
 // An epoch has the keys of the messages from first on, up to the next epoch.
 type epoch struct {
-	id    uint32
-	first uint64
-	begun time.Time // when the first message was stored
+	id      uint32
+	first   uint64
+	begun   time.Time // when the first message was stored
+	records int64     // that its messages added; only Apply and Expire use it
 
 	mu     sync.RWMutex
 	filter filter
@@ -72,22 +73,24 @@ func (e *epoch) mayHave(h uint64) bool {
 	return !e.loaded || e.filter.has(h)
 }
 
+func (e *epoch) key() []byte { return binary.BigEndian.AppendUint32(slices.Clone(epochKeys), e.id) }
+
+func (e *epoch) value() []byte {
+	return binary.BigEndian.AppendUint64(appendPosition(nil, e.first, e.begun), uint64(e.records))
+}
+
 // epochOf returns the epoch of a new message. It begins one when the newest has lasted long enough.
-func (s *Store) epochOf(seq uint64, at time.Time, w *pebble.Batch) (*epoch, error) {
+func (s *Store) epochOf(seq uint64, at time.Time) *epoch {
 	if all := s.all(); len(all) > 0 {
 		if newest := all[len(all)-1]; at.Sub(newest.begun) < s.cfg.Retention/epochsKept {
-			return newest, nil
+			return newest
 		}
 	}
 	e := &epoch{id: s.lastID + 1, first: seq, begun: at, loaded: true}
-	key := binary.BigEndian.AppendUint32(slices.Clone(epochKeys), e.id)
-	if err := w.Set(key, appendPosition(nil, seq, at), nil); err != nil {
-		return nil, err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.epochs, s.lastID = append(slices.Clone(s.epochs), e), e.id
-	return e, nil
+	return e
 }
 
 // Expire deletes the epochs with no message from first on.
@@ -107,12 +110,15 @@ func (s *Store) Expire(first uint64) error {
 	}
 	s.mu.Lock()
 	s.epochs = slices.Clone(all[n:])
+	for _, e := range all[:n] {
+		s.records -= e.records
+	}
 	s.mu.Unlock()
 	for _, e := range all[:n] {
 		from, to := binary.BigEndian.AppendUint32(nil, e.id), binary.BigEndian.AppendUint32(nil, e.id+1)
 		w := s.db.NewBatch()
-		key := binary.BigEndian.AppendUint32(slices.Clone(epochKeys), e.id)
-		if err := errors.Join(w.DeleteRange(from, to, nil), w.Delete(key, nil), w.Commit(pebble.NoSync)); err != nil {
+		if err := errors.Join(w.DeleteRange(from, to, nil), w.Delete(e.key(), nil),
+			w.Commit(pebble.NoSync)); err != nil {
 			return s.Fail(err)
 		}
 	}

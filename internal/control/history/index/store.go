@@ -49,6 +49,7 @@ type Store struct {
 	epochs  []*epoch // oldest first
 	lastID  uint32   // of all epochs there ever were
 	applied uint64
+	records int64         // of all epochs
 	at      time.Time     // of the message that was applied last
 	moved   chan struct{} // closed when applied advances
 	failure error
@@ -60,7 +61,7 @@ type Store struct {
 var (
 	versionKey  = []byte{0, 0, 0, 0, 'v'}
 	positionKey = []byte{0, 0, 0, 0, 'p'} // the message that was applied last: number, time
-	epochKeys   = []byte{0, 0, 0, 0, 'e'} // + id: first message, time
+	epochKeys   = []byte{0, 0, 0, 0, 'e'} // + id: first message, time, records
 )
 
 // Remove deletes a store that is not open.
@@ -146,8 +147,13 @@ func (s *Store) load() error {
 	}
 	err = s.scanRange(epochKeys, after(epochKeys), func(key, value []byte) error {
 		e := &epoch{id: binary.BigEndian.Uint32(key[len(epochKeys):])}
-		e.first, e.begun, err = decodePosition(value)
+		if len(value) != 24 {
+			return errPosition
+		}
+		e.records = int64(binary.BigEndian.Uint64(value[16:]))
+		e.first, e.begun, err = decodePosition(value[:16])
 		s.epochs, s.lastID = append(s.epochs, e), e.id
+		s.records += e.records
 		return err
 	})
 	if err != nil {
@@ -164,9 +170,11 @@ func appendPosition(dst []byte, seq uint64, at time.Time) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(at.UnixNano()))
 }
 
+var errPosition = errors.New("a position in the index of the history is damaged")
+
 func decodePosition(value []byte) (seq uint64, at time.Time, err error) {
 	if len(value) != 16 {
-		return 0, at, errors.New("a position in the index of the history is damaged")
+		return 0, at, errPosition
 	}
 	return binary.BigEndian.Uint64(value), time.Unix(0, int64(binary.BigEndian.Uint64(value[8:]))), nil
 }
@@ -230,6 +238,7 @@ func (s *Store) Wait(ctx context.Context, seq uint64) error {
 
 // A Batch is what one message of the log changes.
 type Batch struct {
+	Records int64 // that it adds to those that Stats counts, or removes
 	changes []change
 }
 
@@ -245,7 +254,7 @@ func (b *Batch) Set(key, value []byte) { b.changes = append(b.changes, change{ke
 func (b *Batch) Delete(key []byte) { b.changes = append(b.changes, change{key: key, del: true}) }
 
 // Reset empties the batch.
-func (b *Batch) Reset() { b.changes = b.changes[:0] }
+func (b *Batch) Reset() { b.Records, b.changes = 0, b.changes[:0] }
 
 // Apply applies the changes of a message, which was stored at this time, after all messages before it.
 func (s *Store) Apply(seq uint64, at time.Time, b *Batch) error {
@@ -253,13 +262,15 @@ func (s *Store) Apply(seq uint64, at time.Time, b *Batch) error {
 	defer s.writing.Unlock()
 	w := s.db.NewBatch()
 	defer func() { _ = w.Close() }() // fails only if it is open elsewhere
-	e, err := s.epochOf(seq, at, w)
-	if err != nil {
+	e := s.epochOf(seq, at)
+	e.records += b.Records
+	if err := w.Set(e.key(), e.value(), nil); err != nil {
 		return s.Fail(err)
 	}
 	e.addAll(b)
 	var key []byte
 	for _, c := range b.changes {
+		var err error
 		if c.del {
 			err = s.delete(w, c.key)
 		} else {
@@ -276,6 +287,7 @@ func (s *Store) Apply(seq uint64, at time.Time, b *Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.applied, s.at = seq, at
+	s.records += b.Records
 	close(s.moved)
 	s.moved = make(chan struct{})
 	return nil
@@ -337,13 +349,14 @@ func (s *Store) Get(key []byte) ([]byte, error) {
 // Stats describes a store.
 type Stats struct {
 	Epochs      int
+	Records     uint64 // about: what was replaced counts until its epoch is deleted
 	DiskBytes   uint64
 	FilterBytes int
 }
 
 // Stats returns the size of the store.
 func (s *Store) Stats() Stats {
-	stats := Stats{DiskBytes: s.db.Metrics().DiskSpaceUsage()}
+	stats := Stats{DiskBytes: s.db.Metrics().DiskSpaceUsage(), Records: s.recordCount()}
 	for _, e := range s.all() {
 		stats.Epochs++
 		e.mu.RLock()
@@ -351,6 +364,12 @@ func (s *Store) Stats() Stats {
 		e.mu.RUnlock()
 	}
 	return stats
+}
+
+func (s *Store) recordCount() uint64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return uint64(max(s.records, 0))
 }
 
 // Close stores what is in memory and closes the store. No other call may be running.
