@@ -153,6 +153,8 @@ func inspectAll(t *testing.T, inspect []string) {
 		strings.Count(list.stdout, "\n") != 2 {
 		t.Fatalf("%v: %s", err, list.stdout)
 	}
+	expect(t, nil, exitOK, with("--history"))
+	expect(t, nil, exitMisuse, with("--history", "--shard", "0"), "--history is that of all shards")
 	last := fmt.Sprint(shard.LastEvent)
 	all := expect(t, nil, exitOK, with("--shard", "0"), "1  2", "owner ", "AccessKeyPut  catalog", `"Name":"custom-0"`,
 		"custom-2")

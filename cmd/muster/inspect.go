@@ -15,6 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster/internal/backup"
+	"github.com/muster-gg/muster/internal/control/history"
+	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/placement"
+	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/server"
 )
 
@@ -24,6 +29,7 @@ type inspection struct {
 	data, backup string
 	shard        int
 	at, events   string
+	history      bool
 	asJSON       bool
 }
 
@@ -31,19 +37,22 @@ func (a *app) inspectCommand() *cobra.Command {
 	i := &inspection{app: a}
 	command := &cobra.Command{
 		Use:   "inspect",
-		Short: "Show the events of a shard, and its state after any of them",
+		Short: "Show the events of a shard, its state after any of them, and the history",
 		Long: `Show the content of a backup, or of the data directory of a stopped service: the
-shards with their records; the events of one shard; its state after any stored record.
+shards with their records; the events of one shard; its state after any stored record;
+the history of what has ended and left the shards.
 Records are numbered from 1; a data directory has those after the older of its two
 newest snapshots. To inspect a running service, take a backup.
 
 Events are printed with the sequence number of their record, its time, the number of
 the shard's owner, their fleet location or part, their type and content. A state is
-printed as in a snapshot. --json prints a line of JSON per shard, per record with its
-events, or per record of the state.`,
+printed as in a snapshot. An entry of the history is printed with its number, the time
+when it was stored, its fleet location, and what has ended. --json prints a line of JSON
+per shard, per record with its events, per record of the state, or per entry.`,
 		Example: `  muster inspect --backup region.backup
   muster inspect --backup region.backup --shard 0 --events 1200..1250
-  muster inspect --data /var/lib/muster --shard 0 --at 1234 --json`,
+  muster inspect --data /var/lib/muster --shard 0 --at 1234 --json
+  muster inspect --backup region.backup --history --json`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return i.run(command.Context()) },
 	}
@@ -53,6 +62,7 @@ events, or per record of the state.`,
 	f.IntVar(&i.shard, "shard", -1, "shard to show, from 0; default: list the shards")
 	f.StringVar(&i.at, "at", "", "show the state after this record (end: the newest)")
 	f.StringVar(&i.events, "events", "", "show the events of these records: FROM..TO, FROM.., ..TO or a number")
+	f.BoolVar(&i.history, "history", false, "show what has ended and left the shards")
 	f.BoolVar(&i.asJSON, "json", false, "print lines of JSON")
 	return command
 }
@@ -72,6 +82,8 @@ func (i *inspection) run(ctx context.Context) (err error) {
 	out := bufio.NewWriter(i.stdout)
 	defer func() { err = errors.Join(err, out.Flush()) }()
 	switch {
+	case i.history:
+		return i.past(ctx, out, from)
 	case i.shard < 0:
 		return i.list(ctx, out, from)
 	case i.at != "":
@@ -87,6 +99,8 @@ func (i *inspection) check() error {
 		return errors.New("name one of --data and --backup")
 	case i.at != "" && i.events != "":
 		return errors.New("--at and --events cannot be combined: one shows a state, the other events")
+	case i.history && (i.shard >= 0 || i.at != "" || i.events != ""):
+		return errors.New("--history is that of all shards: leave out --shard, --at and --events")
 	case i.shard < 0 && (i.at != "" || i.events != ""):
 		return errors.New("--at and --events require --shard")
 	}
@@ -245,4 +259,43 @@ func (i *inspection) state(ctx context.Context, out io.Writer, from backup.Sourc
 	fmt.Fprintf(out, "shard %d after record %d: the snapshot after record %d, and %s after it\n",
 		s.Shard, s.At, s.Snapshot, counted(int(s.Replayed), "record"))
 	return s.Each(func(f backup.Fact) error { return writeFacts(out, f) })
+}
+
+// A pastEntry is an entry of the history as JSON.
+type pastEntry struct {
+	Number   uint64      `json:"entry"`
+	Time     time.Time   `json:"time"`
+	In       string      `json:"in"` // FLEET/LOCATION of a game session, else as in an event
+	Type     string      `json:"type"`
+	Departed bool        `json:"departed,omitempty"` // one player session, which left memory before its game session
+	Body     backup.Body `json:"body"`
+}
+
+// past prints the history.
+func (i *inspection) past(ctx context.Context, out io.Writer, from backup.Source) error {
+	lines := json.NewEncoder(out)
+	return from.History(ctx, func(s journal.Stored) error {
+		return history.Inspect(s, func(e history.Inspected) error {
+			p := pastEntry{Number: e.Number, Time: e.Time.UTC(), Type: region.Events.Name(e.Record), Departed: e.Departed,
+				Body: backup.Body{Value: e.Record}}
+			switch e.Record.(type) {
+			case *placement.Placement:
+				p.In = "placements"
+			case *matchmaking.Ticket:
+				p.In = "matchmaking"
+			default:
+				p.In = string(e.Room.Fleet) + "/" + e.Room.Location
+			}
+			if i.asJSON {
+				return lines.Encode(p)
+			}
+			departed := ""
+			if p.Departed {
+				departed = "  departed"
+			}
+			body, err := json.Marshal(p.Body)
+			fmt.Fprintf(out, "%d  %s  %s  %s%s  %s\n", p.Number, p.Time.Format(time.RFC3339), p.Type, p.In, departed, body)
+			return err
+		})
+	})
 }

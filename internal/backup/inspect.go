@@ -34,6 +34,9 @@ type Source interface {
 
 	// Records visits the records of a shard after the given one, oldest first.
 	Records(ctx context.Context, shard int, after uint64, visit func(journal.Stored) error) error
+
+	// History visits the batches of the history, oldest first.
+	History(ctx context.Context, visit func(journal.Stored) error) error
 }
 
 // A ShardInfo says what can be shown of a shard.

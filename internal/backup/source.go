@@ -127,3 +127,8 @@ func (f *fileSource) Records(ctx context.Context, shard int, after uint64, visit
 	}
 	return err
 }
+
+func (f *fileSource) History(ctx context.Context, visit func(journal.Stored) error) error {
+	var sum Summary
+	return f.read(Visitor{Entry: func(s journal.Stored) error { return errors.Join(ctx.Err(), visit(s)) }}, &sum)
+}

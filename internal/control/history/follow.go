@@ -239,8 +239,8 @@ func oldEntry(s journal.Stored) (e entry, ok bool, err error) {
 // refersOnly reports whether an entry of an earlier release only refers to another one: a player to a game session.
 func refersOnly(s journal.Stored) bool { return strings.HasPrefix(s.Subject, "p.") }
 
-// expireNow deletes what the journal's history does not have any more from the index, unless that is behind: entries that
-// were moved within the history are found under both numbers only then.
+// expireNow deletes what the journal's history does not have any more from the index, unless that is behind: entries
+// that were moved within the history are found under both numbers only then.
 func (h *History) expireNow(ctx context.Context) error {
 	bounds, err := h.cfg.Entries.Bounds(ctx, 0)
 	if err != nil {

@@ -491,3 +491,38 @@ func TestUnreadableBatch(t *testing.T) {
 	r.Move(t.Context())
 	r.wantPast("a")
 }
+
+// TestInspect reads batches as backups have them, with their subjects, and entries of earlier releases.
+func TestInspect(t *testing.T) {
+	r := newRegion(t, 1)
+	r.end("", "a", "b")
+	r.clock.Advance(2 * inMemory)
+	r.Move(t.Context())
+	var found []string
+	note := func(e Inspected) error {
+		found = append(found, e.Record.(*placement.Placement).ID)
+		return nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	err := r.entries.Follow(ctx, 0, func(s journal.Stored) error {
+		s.Subject = "batch.X"
+		cancel()
+		return Inspect(s, note)
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	old := journal.Stored{Seq: 9, Subject: "q.c",
+		Data: oldRecord(t, region.PlacementsRoom, &placement.Placement{Request: placement.Request{ID: "c"}})}
+	for _, s := range []journal.Stored{old, {Seq: 10, Subject: "p.x.y"}, {Seq: 11, Subject: "filler"}} {
+		if err := Inspect(s, note); err != nil {
+			t.Errorf("%s: %v", s.Subject, err)
+		}
+	}
+	if want := "a b c"; strings.Join(found, " ") != want {
+		t.Errorf("found %q, want %s", found, want)
+	}
+	if err := Inspect(journal.Stored{Subject: "batch.X", Data: []byte("broken")}, note); err == nil {
+		t.Error("a broken batch was read")
+	}
+}
