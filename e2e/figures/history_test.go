@@ -41,6 +41,7 @@ type past struct {
 	*history.History
 	recorded *recordedBatches
 	clock    *clockwork.FakeClock
+	begun    time.Time
 	random   *rand.Rand
 	machine  *region.Machine
 	mu       sync.Mutex
@@ -100,6 +101,7 @@ func openPast(tb testing.TB, dir string) *past {
 		random:  rand.New(rand.NewPCG(1, 2)),
 		machine: region.New(0, &region.Settings{Shards: 1, Level: region.MaxLevel}),
 	}
+	p.begun = p.clock.Now()
 	for _, f := range []event.Fact{
 		{Room: region.ShardRoom, Body: &region.LevelRaised{Level: region.MaxLevel}},
 		{Room: 1, Body: &region.RoomOpened{Fleet: pastRoom.Fleet, Location: pastRoom.Location}},
@@ -262,10 +264,15 @@ func (p *past) ask(tb testing.TB, n int) (a asked) {
 		}))
 	}
 	for range n/10 + 1 {
-		from := p.random.Uint64N(p.Settled())
+		to := event.At(p.begun.Add(time.Duration(p.random.Int64N(int64(p.clock.Since(p.begun))))))
 		a.page = append(a.page, timed(func() bool {
 			n := 0
-			err := p.GameSessions(ctx, pastRoom.Fleet, "", from, func(history.Entry) bool { n++; return n < 100 })
+			err := p.EndedBefore(ctx, pastRoom.Fleet, history.Position{Ended: to}, to.Add(-time.Hour),
+				func(e *history.Ended) (bool, error) {
+					g, err := e.Session()
+					n++
+					return g != nil && n < 100, err
+				})
 			return err == nil
 		}))
 	}
