@@ -276,8 +276,8 @@ func (i *inspection) past(ctx context.Context, out io.Writer, from backup.Source
 	lines := json.NewEncoder(out)
 	return from.History(ctx, func(s journal.Stored) error {
 		return history.Inspect(s, func(e history.Inspected) error {
-			p := pastEntry{Number: e.Number, Time: e.Time.UTC(), Type: region.Events.Name(e.Record), Departed: e.Departed,
-				Body: backup.Body{Value: e.Record}}
+			p := pastEntry{Number: e.Number, Time: e.Time.UTC(), Type: region.Events.Name(e.Record),
+				Departed: e.Departed, Body: backup.Body{Value: e.Record}}
 			switch e.Record.(type) {
 			case *placement.Placement:
 				p.In = "placements"
@@ -294,7 +294,8 @@ func (i *inspection) past(ctx context.Context, out io.Writer, from backup.Source
 				departed = "  departed"
 			}
 			body, err := json.Marshal(p.Body)
-			fmt.Fprintf(out, "%d  %s  %s  %s%s  %s\n", p.Number, p.Time.Format(time.RFC3339), p.Type, p.In, departed, body)
+			fmt.Fprintf(out, "%d  %s  %s  %s%s  %s\n", p.Number, p.Time.Format(time.RFC3339), p.Type, p.In, departed,
+				body)
 			return err
 		})
 	})

@@ -10,9 +10,10 @@ func TestEndedSessions(t *testing.T) {
 	w := newWorld(t)
 	for query, want := range map[string]string{
 		"": `Limit:100 `,
-		"fleet=f&location=custom-a&reason=R&creator=c&player=p&limit=7&after=x": `FleetID:f Location:custom-a Reason:R ` +
-			`CreatorID:c PlayerID:p Property:\u003cnil\u003e Limit:7 NextToken:x`,
-		"from=2026-01-31T12:00:00Z&to=2026-02-01T12:00:00%2B01:00": `From:2026-01-31 12:00:00 +0000 UTC To:2026-02-01 12`,
+		"fleet=f&location=custom-a&reason=R&creator=c&player=p&limit=7&after=x": `FleetID:f Location:custom-a ` +
+			`Reason:R CreatorID:c PlayerID:p Property:\u003cnil\u003e Limit:7 NextToken:x`,
+		"from=2026-01-31T12:00:00Z&to=2026-02-01T12:00:00%2B01:00": `From:2026-01-31 12:00:00 +0000 ` +
+			`UTC To:2026-02-01 12`,
 		"property=mode%3Da%3Db":   `\u0026{mode a=b}`,
 		"property=mode":           `"Parameter property is \"mode\": it must be a game property as KEY=VALUE."`,
 		"from=yesterday":          `"Parameter from is \"yesterday\": it must be a time from 1970`,

@@ -93,7 +93,8 @@ func New(c Config) *Handler {
 	d.routes.HandleFunc("DELETE /v1/nodes/{node}", d.removeNode)
 	d.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, fault.New(fault.UnknownOperation, "Unknown request %s %.200s. See GET /v1/placements/{id}, "+
-			"/v1/tickets/{id}/explain, /v1/gamesessions/ended, /v1/events, /v1/backup and /v1/nodes.", r.Method, r.URL.Path))
+			"/v1/tickets/{id}/explain, /v1/gamesessions/ended, /v1/events, /v1/backup and /v1/nodes.", r.Method,
+			r.URL.Path))
 	})
 	return d
 }

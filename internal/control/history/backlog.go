@@ -38,7 +38,7 @@ func overdueLimit() int {
 
 // Overdue says what should have left memory some time ago.
 type Overdue struct {
-	Records int           // game sessions with their player sessions, placements and tickets, as far as they were counted
+	Records int           // game sessions, player sessions, placements and tickets, as far as they were counted
 	Late    time.Duration // of the one that ended first
 }
 

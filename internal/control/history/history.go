@@ -56,11 +56,14 @@ type Config struct {
 	// seen a shard's state has seen its fact.
 	Reached func() (seq, settled uint64)
 
-	Retention  time.Duration // in memory, after the end
-	Kept       time.Duration // in the history
-	MaxOverdue int           // records that may be overdue before Admit refuses new work; 0: by the process's memory limit
-	Clock      clockwork.Clock
-	Log        *slog.Logger
+	Retention time.Duration // in memory, after the end
+	Kept      time.Duration // in the history
+
+	// MaxOverdue is how many records may be overdue before Admit refuses new work; 0: by the process's memory limit.
+	MaxOverdue int
+
+	Clock clockwork.Clock
+	Log   *slog.Logger
 }
 
 // A History is safe for concurrent use, but only one goroutine may move entries to it: Begin and Move.
