@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/bench"
@@ -46,7 +47,8 @@ type past struct {
 	machine  *region.Machine
 	mu       sync.Mutex
 	made     uint64
-	bytes    int // of their records
+	bytes    int      // of their records
+	records  [][]byte // of the game sessions that wait, while recorded.keep
 	buf      bytes.Buffer
 	players  []fleet.PlayerSessionID // one of each game session
 	stop     func()
@@ -150,6 +152,9 @@ func (p *past) end(tb testing.TB, n int) {
 		p.buf.Reset()
 		must(tb, region.Events.Append(&p.buf, record))
 		p.bytes += p.buf.Len()
+		if p.recorded.keep {
+			p.records = append(p.records, slices.Clone(p.buf.Bytes()))
+		}
 		must(tb, p.machine.Restore(record))
 	}
 	p.clock.Advance(10 * time.Minute)
@@ -165,8 +170,9 @@ func (p *past) move(tb testing.TB) {
 	}
 }
 
-// moved is what it took to move game sessions, and to append the same batches to a stream alone.
-type moved struct{ took, stream time.Duration }
+// moved is what it took to move game sessions, to append the same batches to a stream alone, and to write the same
+// records, each under its number, to the library of the index alone.
+type moved struct{ took, stream, library time.Duration }
 
 func (p *past) round(tb testing.TB, n int) (m moved) {
 	tb.Helper()
@@ -175,9 +181,12 @@ func (p *past) round(tb testing.TB, n int) (m moved) {
 	defer func() { must(tb, stream.Close()) }()
 	bare, err := stream.History(tb.Context())
 	must(tb, err)
+	library, err := pebble.Open(tb.TempDir(), &pebble.Options{DisableWAL: true, Logger: silent{}})
+	must(tb, err)
+	defer func() { must(tb, library.Close()) }()
 	for ; n > 0; n -= pastAtOnce {
+		p.recorded.keep, p.recorded.batches, p.records = true, nil, nil
 		p.end(tb, min(n, pastAtOnce))
-		p.recorded.keep, p.recorded.batches = true, nil
 		begin := time.Now()
 		p.move(tb)
 		m.took += time.Since(begin)
@@ -187,8 +196,36 @@ func (p *past) round(tb testing.TB, n int) (m moved) {
 			must(tb, err)
 		}
 		m.stream += time.Since(begin)
+		begin = time.Now()
+		must(tb, storeAll(library, p.records, p.made))
+		m.library += time.Since(begin)
 	}
 	return m
+}
+
+// silent is a logger of Pebble.
+type silent struct{ pebble.Logger }
+
+func (silent) Infof(string, ...any)  {}
+func (silent) Errorf(string, ...any) {}
+
+// storeAll writes records in batches, and then waits for the disk.
+func storeAll(db *pebble.DB, records [][]byte, last uint64) error {
+	const batch = 2000
+	next := last - uint64(len(records))
+	for some := range slices.Chunk(records, batch) {
+		w := db.NewBatch()
+		for _, record := range some {
+			next++
+			if err := w.Set(binary.BigEndian.AppendUint64(nil, next), record, nil); err != nil {
+				return err
+			}
+		}
+		if err := w.Commit(pebble.NoSync); err != nil {
+			return err
+		}
+	}
+	return db.Flush()
 }
 
 // BenchmarkHistoryMoved is an ended game session of nine players that moves to the history: in a batch, durable, in the
@@ -201,6 +238,8 @@ func BenchmarkHistoryMoved(b *testing.B) {
 	b.ReportMetric(float64(b.N*entriesEach)/m.took.Seconds(), "rate/s")
 	b.ReportMetric(float64(b.N*entriesEach)/m.stream.Seconds(), "stream-rate/s")
 	b.ReportMetric(m.stream.Seconds()/m.took.Seconds(), "of-stream")
+	b.ReportMetric(float64(b.N*entriesEach)/m.library.Seconds(), "library-rate/s")
+	b.ReportMetric(m.library.Seconds()/m.took.Seconds(), "of-library")
 	b.ReportMetric(float64((bench.OwnCPU()-before).Microseconds())/float64(b.N), "cpu-µs/op")
 	state, err := p.State(b.Context())
 	must(b, err)
@@ -211,6 +250,10 @@ func BenchmarkHistoryMoved(b *testing.B) {
 
 // pastSessions is how many ended game sessions a history has when it is asked.
 const pastSessions = 1_000_000
+
+// filled is how many it has before its memory is measured: by then the buffers of the journal and the index have the
+// size that they keep.
+const filled = 200_000
 
 // fill moves so many game sessions to the history.
 func (p *past) fill(tb testing.TB, n int) {
@@ -282,10 +325,11 @@ func (p *past) ask(tb testing.TB, n int) (a asked) {
 // BenchmarkHistoryAsked asks a history of a million game sessions.
 func BenchmarkHistoryAsked(b *testing.B) {
 	p := openPast(b, b.TempDir())
-	p.fill(b, pastAtOnce) // what the shard has keeps its size
+	p.players = make([]fleet.PlayerSessionID, 0, pastSessions)
+	p.fill(b, filled)
 	before := liveBytes()
-	p.fill(b, pastSessions)
-	memory := float64(liveBytes()-before)/pastSessions - float64(len(fleet.PlayerSessionID{})) // p.players
+	p.fill(b, pastSessions-filled)
+	memory := float64(liveBytes()-before) / (pastSessions - filled)
 	b.Run("once", func(b *testing.B) {
 		b.ReportMetric(memory, "memory-B/session")
 		a := p.ask(b, b.N)
@@ -295,12 +339,59 @@ func BenchmarkHistoryAsked(b *testing.B) {
 		slices.Sort(a.absent)
 		b.ReportMetric(float64(a.absent[len(a.absent)/2].Nanoseconds()), "absent-ns")
 		b.ReportMetric(quantile(a.page, 0.99), "page-p99-ms")
+		b.ReportMetric(testing.AllocsPerRun(1000, func() { _, _ = p.Placement(b.Context(), "gsess-absent") }),
+			"absent-allocations/op")
 	})
 	b.Run("rebuild", func(b *testing.B) {
 		took := p.rebuild(b) // once, whatever b.N is
 		b.ReportMetric(0, "ns/op")
 		b.ReportMetric(float64(p.made*entriesEach)/took.Seconds(), "rate/s")
 	})
+}
+
+// besideRate is how many entries of the history a second are written beside calls.
+const besideRate = 20_000
+
+// BenchmarkHistoryBeside makes calls that reserve places, without a history that is written on the same machine and
+// disk, and with one.
+func BenchmarkHistoryBeside(b *testing.B) {
+	r := reservations[0]
+	c := r.open(b, 2*operations(b))
+	defer c.stop()
+	p := openPast(b, b.TempDir())
+	b.Run("once", func(leaf *testing.B) {
+		quiet := c.round(leaf, leaf.N)
+		stop := p.archive(leaf)
+		beside := c.round(leaf, leaf.N)
+		written := stop()
+		leaf.ReportMetric(0, "ns/op")
+		leaf.ReportMetric(beside.service.rate(), "rate/s")
+		leaf.ReportMetric(quiet.service.rate(), "quiet-rate/s")
+		leaf.ReportMetric(beside.service.rate()/quiet.service.rate(), "of-quiet")
+		leaf.ReportMetric(written, "entries/s")
+	})
+}
+
+// archive ends and moves game sessions at besideRate until stop, which returns the entries a second.
+func (p *past) archive(tb testing.TB) (stop func() float64) {
+	const interval = 100 * time.Millisecond
+	quit, written := make(chan struct{}), make(chan float64)
+	go func() {
+		begin, before := time.Now(), p.made
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				p.end(tb, besideRate/entriesEach*int(interval)/int(time.Second))
+				p.Move(tb.Context())
+			case <-quit:
+				written <- float64((p.made-before)*entriesEach) / time.Since(begin).Seconds()
+				return
+			}
+		}
+	}()
+	return func() float64 { close(quit); return <-written }
 }
 
 // rebuild builds another index of the same history.

@@ -205,8 +205,11 @@ func (s *service) metrics(ctx context.Context) (map[string]float64, error) {
 	return values, lines.Err()
 }
 
-// historyStream is the directory of the history among those of the streams.
-const historyStream = "MUSTER_HISTORY"
+// The directory of the history among those of the streams, and that of its index.
+const (
+	historyStream = "MUSTER_HISTORY"
+	historyIndex  = "history.index"
+)
 
 // disk is how many bytes the files of the data directory take up: those of the
 // history, and all others.
@@ -219,7 +222,7 @@ func (s *service) disk() (history, rest int64, err error) {
 		if err != nil {
 			return goneIsFine(err)
 		}
-		if strings.Contains(path, historyStream) {
+		if strings.Contains(path, historyStream) || strings.Contains(path, historyIndex) {
 			history += allocated(info)
 		} else {
 			rest += allocated(info)

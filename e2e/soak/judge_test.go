@@ -13,7 +13,7 @@ import (
 
 // course makes a profile whose first series goes as asked, and whose others rest.
 func course(value func(at time.Duration) float64) *profile {
-	p := newProfile(time.Minute)
+	p := newProfile(time.Minute, false)
 	for at := time.Duration(0); at < 11*time.Minute; at += 5 * time.Second {
 		s := sample{at: at, values: make([]float64, len(p.series))}
 		for i := range s.values {
@@ -96,7 +96,7 @@ func TestYardstick(t *testing.T) {
 }
 
 func TestTooFewSamples(t *testing.T) {
-	p := newProfile(time.Minute)
+	p := newProfile(time.Minute, false)
 	for at := range time.Duration(leastSamples - 1) {
 		p.add(sample{at: time.Minute + at*time.Second, values: make([]float64, len(p.series))})
 	}

@@ -79,7 +79,7 @@ func (p *life) create(ctx context.Context) bool {
 	return p.do("CreateGameSession", func() error {
 		_, err := p.world.client.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{
 			FleetId: &p.world.fleet, Location: &p.where.location, Name: aws.String(fmt.Sprintf("game %d", number)),
-			MaximumPlayerSessionCount: aws.Int32(places),
+			MaximumPlayerSessionCount: aws.Int32(int32(places + 25*p.crowd)),
 			GameProperties: []types.GameProperty{{Key: aws.String("map"),
 				Value: aws.String(fmt.Sprintf("map-%d", number%20))}},
 		})
@@ -104,9 +104,9 @@ func (p *life) play(ctx context.Context) bool {
 	return ok && pause(ctx, half)
 }
 
-// reserve takes places for a party, and for one more.
-func (p *life) reserve(ctx context.Context) (tickets []string, ok bool) {
-	ids := make([]string, party)
+// come takes places for so many players.
+func (p *life) come(ctx context.Context, players int) (tickets []string, ok bool) {
+	ids := make([]string, players)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("player-%d", p.world.number())
 	}
@@ -121,6 +121,16 @@ func (p *life) reserve(ctx context.Context) (tickets []string, ok bool) {
 		}
 		return nil
 	})
+	return tickets, ok
+}
+
+// reserve takes places for a party, for a crowd, and for one more.
+func (p *life) reserve(ctx context.Context) (tickets []string, ok bool) {
+	tickets, ok = p.come(ctx, party)
+	for range p.crowd {
+		_, came := p.come(ctx, 25)
+		ok = ok && came
+	}
 	return tickets, ok && p.do("CreatePlayerSession", func() error {
 		_, err := p.world.client.CreatePlayerSession(ctx,
 			&gamelift.CreatePlayerSessionInput{GameSessionId: &p.game, PlayerId: aws.String("late")})

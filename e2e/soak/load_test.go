@@ -22,6 +22,7 @@ type load struct {
 	rate    int           // lives that begin each second
 	dwell   time.Duration // that a game goes on, on average
 	orderly bool          // no process dies
+	crowd   int           // calls for 25 further players, of each life
 	running sync.WaitGroup
 
 	mu   sync.Mutex
@@ -90,8 +91,12 @@ func (l *load) search(ctx context.Context) {
 	})
 }
 
-// errForgotten says that a game session is neither in memory nor in the history.
-var errForgotten = errors.New("a game session that ended a moment ago is not found")
+var (
+	// errForgotten says that a game session is neither in memory nor in the history.
+	errForgotten = errors.New("a game session that ended a moment ago is not found")
+	// errTwice says that the pages of a question show a player session more than once.
+	errTwice = errors.New("a player session is on two pages")
+)
 
 // lookBack describes a game session that has ended: it is still in memory, or in
 // the history already. Some seconds' worth of them are asked for, which is less
@@ -110,12 +115,24 @@ func (l *load) lookBack(ctx context.Context) {
 		return err
 	})
 	l.do("DescribePlayerSessions", func() error {
-		out, err := l.world.client.DescribePlayerSessions(ctx,
-			&gamelift.DescribePlayerSessionsInput{GameSessionId: &game})
-		if err == nil && len(out.PlayerSessions) != party+1 {
+		ids := map[string]bool{}
+		for pages := gamelift.NewDescribePlayerSessionsPaginator(l.world.client,
+			&gamelift.DescribePlayerSessionsInput{GameSessionId: &game}); pages.HasMorePages(); {
+			out, err := pages.NextPage(ctx)
+			if err != nil {
+				return err
+			}
+			for _, s := range out.PlayerSessions {
+				if ids[*s.PlayerSessionId] {
+					return errTwice
+				}
+				ids[*s.PlayerSessionId] = true
+			}
+		}
+		if len(ids) != party+1+25*l.crowd {
 			return errForgotten
 		}
-		return err
+		return nil
 	})
 }
 

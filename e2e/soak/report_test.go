@@ -22,11 +22,13 @@ func verdictTable(verdicts []verdict, judged bool) report.Table {
 			word = ""
 		case !judged:
 			word = "too short"
+		case v.grows:
+			word = "grows"
 		case !v.flat:
 			word = "GROWS"
 		}
 		allowed := "at most " + shortNumber(v.most)
-		if v.name == yardstick {
+		if v.name == yardstick || v.grows {
 			allowed = ""
 		}
 		t = append(t, []string{

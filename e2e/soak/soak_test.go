@@ -21,24 +21,31 @@ var (
 	soak = flag.Duration("soak", 0,
 		"how long TestSoak goes on after its warm-up; 0 is a few seconds without a verdict")
 	lives = flag.Int("lives", 60, "lives of server processes that TestSoak begins each second")
-	docs  = flag.String("docs", "", "directory of the documents that the outcome is written into; \"\" writes nothing")
+	ended = flag.Int("ended", 0,
+		"how many player sessions end in TestSoakHistory after its warm-up; 0 is a few seconds without a verdict")
+	docs = flag.String("docs", "", "directory of the documents that the outcome is written into; \"\" writes nothing")
 )
 
 // The service forgets soon, so that what it keeps stops growing within the
-// warm-up: what has ended stays in memory for seconds and in the history for a
-// minute, and journals are cut every few thousand records.
+// warm-up: what has ended stays in memory for seconds, and journals are cut
+// every few thousand records.
 var forgetful = []string{
-	"--session-memory", "5s", "--process-memory", "30s", "--history", "1m", "--snapshot-every", "2000",
-	"--reservation-timeout", "2s", "--process-grace", "5s",
+	"--session-memory", "5s", "--process-memory", "30s", "--snapshot-every", "2000", "--reservation-timeout", "2s",
+	"--process-grace", "5s",
 }
 
 // warmUp is how long it takes until all of this has come to rest.
 const warmUp = 90 * time.Second
 
-// A plan says how long a soak goes on.
+// A plan says what a soak does.
 type plan struct {
+	name                    string // of its picture
+	options                 []string
 	warmUp, duration, dwell time.Duration
+	lives                   int // that begin each second
+	crowd                   int // calls for 25 further players, of each life
 	judged                  bool
+	keeps                   bool // the history grows
 }
 
 func (p plan) interval() time.Duration {
@@ -46,20 +53,67 @@ func (p plan) interval() time.Duration {
 }
 
 // Under a steady load nothing grows: neither memory nor disk nor the time that
-// calls take.
+// calls take. What has ended is in the history for a minute.
 func TestSoak(t *testing.T) {
-	p := plan{warmUp: warmUp, duration: *soak, dwell: 3 * time.Second, judged: true}
+	p := plan{name: "soak", options: append([]string{"--history", "1m"}, forgetful...), warmUp: warmUp,
+		duration: *soak, dwell: 3 * time.Second, lives: *lives, judged: true}
 	if *soak == 0 {
-		p = plan{warmUp: time.Second, duration: 2 * time.Second, dwell: 500 * time.Millisecond}
+		p = p.short()
 	}
-	s := startService(t, forgetful...)
+	p.run(t)
+}
+
+const (
+	// historyLives begin each second in TestSoakHistory, and historyCrowd says with how many players.
+	historyLives, historyCrowd = 100, 7
+	historyPlayers             = party + 1 + 25*historyCrowd
+
+	// historyEach is how much disk a player session may take in the history, in
+	// bytes. Source: docs/scaling.md, h.
+	historyEach = 105
+)
+
+// While the history keeps all that has ended, only its files grow.
+func TestSoakHistory(t *testing.T) {
+	p := plan{name: "soak-history", options: forgetful, warmUp: warmUp, dwell: time.Second, lives: historyLives,
+		crowd: historyCrowd, judged: true, keeps: true,
+		duration: time.Duration(*ended) * time.Second / (historyLives * historyPlayers)}
+	if *ended == 0 {
+		p = p.short()
+		p.lives /= 4
+	}
+	prof, counts := p.run(t)
+	players := counts["lives"] * historyPlayers
+	history := prof.last("history") * mebibyte
+	t.Logf("%d player sessions ended; %.0f B in the history for each", players, history/float64(players))
+	if p.judged && history > historyEach*float64(players) {
+		t.Errorf("%.0f B in the history for each player session, want at most %d", history/float64(players),
+			historyEach)
+	}
+}
+
+// short is a plan of a few seconds, without a verdict.
+func (p plan) short() plan {
+	p.warmUp, p.duration, p.dwell, p.judged = time.Second, 2*time.Second, 500*time.Millisecond, false
+	return p
+}
+
+func (p plan) String() string {
+	return fmt.Sprintf("%d lives of server processes of %d players a second", p.lives, party+1+25*p.crowd)
+}
+
+// run carries out the plan, and fails the test for what is not as it should be.
+func (p plan) run(t *testing.T) (*profile, map[string]int) {
+	t.Helper()
+	s := startService(t, p.options...)
 	ctx := context.Background()
 	const locations, computes = 2, 8
-	l := &load{recorder: newRecorder(), world: newWorld(ctx, t, s, locations, computes), rate: *lives, dwell: p.dwell}
-	if *lives*int(p.dwell/time.Second) > locations*computes*perCompute/2 {
-		t.Fatalf("%d lives a second are too many for the computes", *lives)
+	l := &load{recorder: newRecorder(), world: newWorld(ctx, t, s, locations, computes), rate: p.lives, dwell: p.dwell,
+		crowd: p.crowd}
+	if p.lives*int(p.dwell/time.Second) > locations*computes*perCompute/2 {
+		t.Fatalf("%d lives a second are too many for the computes", p.lives)
 	}
-	t.Logf("warming up for %s, then %s, with %d lives of server processes a second", p.warmUp, p.duration, *lives)
+	t.Logf("warming up for %s, then %s, with %s", p.warmUp, p.duration, p)
 	prof := l.observe(ctx, p)
 	counts, errs := l.totals()
 	t.Logf("done: %s", inWords(counts))
@@ -80,14 +134,15 @@ func TestSoak(t *testing.T) {
 	if *docs != "" {
 		write(t, prof, p, outcome, counts)
 	}
+	return prof, counts
 }
 
 // observe runs the load and samples the service meanwhile.
 func (l *load) observe(ctx context.Context, p plan) *profile {
 	ctx, cancel := context.WithTimeout(ctx, p.warmUp+p.duration)
 	defer cancel()
-	s := &sampler{service: l.world.service, recorder: l.recorder, profile: newProfile(p.warmUp), begin: time.Now(),
-		syncs: newRecorder()}
+	s := &sampler{service: l.world.service, recorder: l.recorder, profile: newProfile(p.warmUp, p.keeps),
+		begin: time.Now(), syncs: newRecorder()}
 	var sampling sync.WaitGroup
 	sampling.Go(func() { s.run(ctx, p.interval()) })
 	sampling.Go(func() {
@@ -135,9 +190,9 @@ func check(t *testing.T, prof *profile, verdicts []verdict, judged bool) {
 // write puts the outcome into the documents.
 func write(t *testing.T, prof *profile, p plan, outcome report.Table, counts map[string]int) {
 	t.Helper()
-	title := fmt.Sprintf("make soak: %s after a warm-up of %s (grey), %d lives of server processes a second",
-		shortTime(p.duration), shortTime(p.warmUp), *lives)
-	if err := os.WriteFile(filepath.Join(*docs, "soak.svg"), []byte(prof.svg(title)), 0o644); err != nil {
+	title := fmt.Sprintf("make %s: %s after a warm-up of %s (grey), %s", p.name, shortTime(p.duration),
+		shortTime(p.warmUp), p)
+	if err := os.WriteFile(filepath.Join(*docs, p.name+".svg"), []byte(prof.svg(title)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
@@ -145,6 +200,6 @@ func write(t *testing.T, prof *profile, p plan, outcome report.Table, counts map
 		"found by search.\n\n", shortTime(p.duration), shortTime(p.warmUp), report.Machine(), counts["lives"],
 		counts["game sessions found"])
 	b.WriteString(outcome.String())
-	b.WriteString("\n![course of the run](soak.svg)\n")
-	report.ReplaceBlock(t, filepath.Join(*docs, "benchmarks.md"), "soak", b.String())
+	fmt.Fprintf(&b, "\n![course of the run](%s.svg)\n", p.name)
+	report.ReplaceBlock(t, filepath.Join(*docs, "benchmarks.md"), p.name, b.String())
 }

@@ -22,7 +22,7 @@ import (
 
 // A memory is a source: shard 0 of a region.
 type memory struct {
-	Source             // nil: nobody asks for the history
+	Source             // nil: these tests do not read the history
 	records   [][]byte // number 1 first
 	forgotten uint64   // how many of them are gone
 	snapshots map[uint64][]byte

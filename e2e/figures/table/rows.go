@@ -178,7 +178,12 @@ func alone(work, benchmark, cpu string, g goal) row {
 	return row{work: work, benchmark: benchmark, figure: g.of, goals: []goal{g}, cpu: cpu}
 }
 
-// runs is the table. The runs are made one after the other, in about nineteen minutes.
+// past is a row of a history of a million ended game sessions.
+func past(work, benchmark string, figure value, atLeast bool, limit float64) row {
+	return alone(work, "HistoryAsked/"+benchmark, "", goal{figure, atLeast, limit})
+}
+
+// runs is the table. The runs are made one after the other, in about 25 minutes.
 var runs = []run{
 	{
 		name: "player sessions over HTTP", pattern: "Reservations", operations: 60_000, rows: []row{
@@ -296,6 +301,45 @@ var runs = []run{
 			searched("search 1,000,000: free places by creation, p99", "available-by-creation", 5),
 			searched("search 1,000,000: one property, p99", "selective-property", 5),
 			searched("search 1,000,000: full scan, p99", "full-scan", 300),
+		},
+	},
+	{
+		name: "history, moving", pattern: "HistoryMoved", operations: 300_000, rows: []row{
+			{
+				work: "ended game sessions of nine players moved to the history, entries", benchmark: "HistoryMoved",
+				figure: rate("rate/s", 1), goals: []goal{{rate("rate/s", 1), true, 200_000}}, cpu: "cpu-µs/op",
+				peers: []peer{
+					{name: "the same compressed batches to a stream alone", figure: rate("stream-rate/s", 1),
+						ratio: "of-stream"},
+					{name: "the same records to Pebble alone", figure: rate("library-rate/s", 1), ratio: "of-library"},
+				},
+			},
+			alone("the same: disk of stream and index, as a multiple of the records", "HistoryMoved", "",
+				goal{ratioTo("of-records"), false, 1.5}),
+		},
+	},
+	{
+		name: "history, beside calls", pattern: "HistoryBeside", operations: 30_000, rows: []row{{
+			work:      "CreatePlayerSessions, 25 players, JSON, beside 20,000 entries/s to a history on the same disk",
+			benchmark: "HistoryBeside/once", figure: rate("rate/s", 25), goals: []goal{{ratioTo("of-quiet"), true, 0.9}},
+			peers: []peer{{name: "without", figure: rate("quiet-rate/s", 25), ratio: "of-quiet"}},
+		}},
+	},
+	{
+		name: "history, 1,000,000 game sessions", pattern: "HistoryAsked", operations: 60_000, rows: []row{
+			past("1,000,000 ended game sessions: memory for each further one", "once",
+				scaled("memory-B/session", 1, bytesOf), false, 50),
+			past("1,000,000 ended game sessions: one by the id of a player session, p99", "once", ms("session-p99-ms"),
+				false, 5),
+			past("1,000,000 ended game sessions: 100 of a fleet between two moments, p99", "once", ms("page-p99-ms"),
+				false, 10),
+			{
+				work:      "1,000,000 ended game sessions: whether an id was used, p50",
+				benchmark: "HistoryAsked/once", figure: scaled("absent-ns", 1e-3, microseconds),
+				goals: []goal{{scaled("absent-ns", 1e-3, microseconds), false, 1.5}}, allocs: "absent-allocations/op",
+			},
+			past("1,000,000 ended game sessions: rebuild of the index, entries", "rebuild", rate("rate/s", 1), true,
+				500_000),
 		},
 	},
 	{

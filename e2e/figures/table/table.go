@@ -132,6 +132,7 @@ func perSecond(n float64) string    { return thousands(n) + "/s" }
 func milliseconds(n float64) string { return microseconds(1000 * n) }
 func megabytes(n float64) string    { return short(n) + " MB" }
 func kibibytes(n float64) string    { return short(n) + " KiB" }
+func bytesOf(n float64) string      { return short(n) + " B" }
 
 // microseconds has the unit that makes it short.
 func microseconds(n float64) string {

@@ -36,8 +36,8 @@ func overdueLimit() int {
 	return mostOverdue
 }
 
-// Overdue says what should have left memory some time ago.
-type Overdue struct {
+// A backlog says what should have left memory some time ago.
+type backlog struct {
 	Records int           // game sessions, player sessions, placements and tickets, as far as they were counted
 	Late    time.Duration // of the one that ended first
 }
@@ -118,7 +118,7 @@ func reason(err *error, otherwise string) string {
 }
 
 // countOverdue counts what is overdue, up to the limit.
-func (h *History) countOverdue(ctx context.Context) (o Overdue, err error) {
+func (h *History) countOverdue(ctx context.Context) (o backlog, err error) {
 	now := event.At(h.cfg.Clock.Now())
 	soon := now.Add(-h.cfg.Retention - h.hold() - grace)
 	first := now

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/muster-gg/muster/internal/control/history/index"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
@@ -116,51 +118,87 @@ func (h *History) follow(ctx context.Context) error {
 	if applied > bounds.Last {
 		return store.Fail(errOtherLog)
 	}
-	var b index.Batch
-	return h.cfg.Entries.Follow(ctx, max(applied, 1)-1, func(s journal.Stored) error {
-		switch {
-		case s.Seq == applied && !s.Time.Equal(at):
-			return store.Fail(errOtherLog)
-		case s.Seq <= applied:
-			return nil
-		case refersOnly(s) && s.Seq < bounds.Last && s.Seq%skipped != 0: // most entries of earlier releases
-			return nil
-		}
-		b.Reset()
-		if err := h.read(store, &b, s); err != nil {
-			return err
-		}
-		err := store.Apply(s.Seq, s.Time, &b)
-		h.following.Store(&err)
-		return err
+	messages := make(chan decoded) // one is decoded while the one before it is applied
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(messages)
+		return h.cfg.Entries.Follow(ctx, max(applied, 1)-1, func(s journal.Stored) error {
+			switch {
+			case s.Seq == applied && !s.Time.Equal(at):
+				return store.Fail(errOtherLog)
+			case s.Seq <= applied:
+				return nil
+			case refersOnly(s) && s.Seq < bounds.Last && s.Seq%skipped != 0: // most entries of earlier releases
+				return nil
+			}
+			select {
+			case messages <- h.decode(s):
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
 	})
+	group.Go(func() error {
+		var b index.Batch
+		for m := range messages {
+			err := m.apply(store, &b)
+			h.following.Store(&err)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return group.Wait()
 }
 
-// read collects the keys of a stored batch or entry. One that cannot be read is logged and skipped.
-func (h *History) read(store *index.Store, b *index.Batch, s journal.Stored) error {
+// A decoded is a message of the journal's history with the keys of its entries.
+type decoded struct {
+	seq     uint64
+	at      time.Time
+	entries []decodedKeys
+}
+
+type decodedKeys struct {
+	number uint64 // of the entry
+	keys   []keyValue
+}
+
+// decode decodes a stored batch or entry. One that cannot be read is logged and skipped.
+func (h *History) decode(s journal.Stored) decoded {
 	unread := func(err error) {
 		h.cfg.Log.Error("entry of the history cannot be read; it is not found any more", "seq", s.Seq, "err", err)
 	}
-	var broken error
+	m := decoded{seq: s.Seq, at: s.Time}
 	err := entriesOf(s, func(e entry) error {
 		keys, err := e.keys()
 		if err != nil {
 			unread(err)
 			return nil
 		}
-		if broken = replace(store, b, keys[0].key, e.number); broken != nil {
-			return broken
+		m.entries = append(m.entries, decodedKeys{e.number, keys})
+		return nil
+	})
+	if err != nil {
+		unread(err)
+	}
+	return m
+}
+
+// apply adds the message to the index.
+func (m *decoded) apply(store *index.Store, b *index.Batch) error {
+	b.Reset()
+	for _, e := range m.entries {
+		if err := replace(store, b, e.keys[0].key, e.number); err != nil {
+			return err
 		}
-		for _, k := range keys {
+		for _, k := range e.keys {
 			b.Set(k.key, k.value)
 		}
 		b.Records++
-		return nil
-	})
-	if err != nil && broken == nil {
-		unread(err)
 	}
-	return broken
+	return store.Apply(m.seq, m.at, b)
 }
 
 // replace deletes the keys of an earlier entry of the same thing: a crash between the writing of an entry and the

@@ -75,7 +75,7 @@ type History struct {
 
 	moving    atomic.Pointer[error] // of the newest Move
 	following atomic.Pointer[error] // of the index
-	overdue   atomic.Pointer[Overdue]
+	overdue   atomic.Pointer[backlog]
 
 	mu      sync.RWMutex
 	store   *index.Store  // nil while there is none

@@ -89,7 +89,7 @@ func Open(cfg Config) (s *Store, err error) {
 func (s *Store) options(cache *pebble.Cache) *pebble.Options {
 	options := &pebble.Options{
 		Cache: cache, MemTableSize: memTableSize, MemTableStopWritesThreshold: 4, DisableWAL: true,
-		L0CompactionThreshold: 8, L0StopWritesThreshold: 24, LBaseMaxBytes: 64 << 20,
+		L0CompactionThreshold: 16, L0StopWritesThreshold: 24, LBaseMaxBytes: 64 << 20,
 		FormatMajorVersion: pebble.FormatNewest, MaxOpenFiles: 256, Logger: logger{s.cfg.Log},
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { _ = s.Fail(err) },
@@ -253,6 +253,11 @@ func (b *Batch) Set(key, value []byte) { b.changes = append(b.changes, change{ke
 // Delete deletes a key, in all epochs.
 func (b *Batch) Delete(key []byte) { b.changes = append(b.changes, change{key: key, del: true}) }
 
+// sort brings the changes into the order of their keys: in that order they are applied in half the time.
+func (b *Batch) sort() {
+	slices.SortStableFunc(b.changes, func(x, y change) int { return bytes.Compare(x.key, y.key) })
+}
+
 // Reset empties the batch.
 func (b *Batch) Reset() { b.Records, b.changes = 0, b.changes[:0] }
 
@@ -268,6 +273,7 @@ func (s *Store) Apply(seq uint64, at time.Time, b *Batch) error {
 		return s.Fail(err)
 	}
 	e.addAll(b)
+	b.sort()
 	var key []byte
 	for _, c := range b.changes {
 		var err error
