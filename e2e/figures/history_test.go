@@ -171,7 +171,7 @@ func (p *past) move(tb testing.TB) {
 }
 
 // moved is what it took to move game sessions, to append the same batches to a stream alone, and to write the same
-// records, each under its number, to the library of the index alone.
+// records with as many keys to the library of the index alone.
 type moved struct{ took, stream, library time.Duration }
 
 func (p *past) round(tb testing.TB, n int) (m moved) {
@@ -203,13 +203,20 @@ func (p *past) round(tb testing.TB, n int) (m moved) {
 	return m
 }
 
+// The index has so many keys for an ended game session of nine players, and so many of them are larger than those of
+// all before it.
+const (
+	keysEach       = 14
+	increasingKeys = 4
+)
+
 // silent is a logger of Pebble.
 type silent struct{ pebble.Logger }
 
 func (silent) Infof(string, ...any)  {}
 func (silent) Errorf(string, ...any) {}
 
-// storeAll writes records in batches, and then waits for the disk.
+// storeAll writes records in batches, each with as many keys as the index has for it, and then waits for the disk.
 func storeAll(db *pebble.DB, records [][]byte, last uint64) error {
 	const batch = 2000
 	next := last - uint64(len(records))
@@ -217,8 +224,18 @@ func storeAll(db *pebble.DB, records [][]byte, last uint64) error {
 		w := db.NewBatch()
 		for _, record := range some {
 			next++
-			if err := w.Set(binary.BigEndian.AppendUint64(nil, next), record, nil); err != nil {
+			if err := w.Set(binary.BigEndian.AppendUint64([]byte{0}, next), record, nil); err != nil {
 				return err
+			}
+			for kind := range byte(keysEach) {
+				key := []byte{kind + 1}
+				if kind >= increasingKeys {
+					key = binary.BigEndian.AppendUint64(key, rand.Uint64())
+				}
+				key = binary.BigEndian.AppendUint64(append(key, "a fleet, an id"...), next)
+				if err := w.Set(key, nil, nil); err != nil {
+					return err
+				}
 			}
 		}
 		if err := w.Commit(pebble.NoSync); err != nil {

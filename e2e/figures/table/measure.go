@@ -98,8 +98,8 @@ func (t *table) calmest(ctx context.Context, program string, r run) (results []b
 // execute makes one run.
 func (t *table) execute(ctx context.Context, program string, r run) ([]byte, error) {
 	command := exec.CommandContext(ctx, program, "-test.run", "^$", "-test.bench", r.pattern, "-test.benchtime",
-		r.benchtime(t.rounds),
-		"-test.count", strconv.Itoa(t.rounds), "-test.timeout", "20m", "-progress")
+		r.benchtime(r.count(t.rounds)),
+		"-test.count", strconv.Itoa(r.count(t.rounds)), "-test.timeout", "20m", "-progress")
 	command.Dir = t.path("e2e/figures")
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, t.stderr
