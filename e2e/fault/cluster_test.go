@@ -83,7 +83,8 @@ const unreachable = "127.0.0.1:9"
 // arguments are the command line of a node. Nothing else knows it.
 func (c *cluster) arguments(n *node) []string {
 	args := []string{"serve", "--data", n.data, "--listen", n.address, "--gateway-listen", "", "--shards",
-		strconv.Itoa(c.shards), "--reservation-timeout", "1h", "--session-memory", "5s"} // faults come while it archives
+		strconv.Itoa(c.shards), "--reservation-timeout", "1h",
+		"--session-memory", "5s"} // faults come while it archives
 	if len(c.nodes) == 1 {
 		return args
 	}

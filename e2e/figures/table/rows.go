@@ -320,7 +320,8 @@ var runs = []run{
 				peers: []peer{
 					{name: "the same compressed batches to a stream alone", figure: rate("stream-rate/s", 1),
 						ratio: "of-stream"},
-					{name: "the same records to Pebble alone, each with 14 keys", figure: rate("library-rate/s", 1), ratio: "of-library"},
+					{name: "the same records to Pebble alone, each with 14 keys", figure: rate("library-rate/s", 1),
+						ratio: "of-library"},
 				},
 			},
 			alone("the same: disk of stream and index, as a multiple of the records", "HistoryMoved", "",
@@ -330,7 +331,8 @@ var runs = []run{
 	{
 		name: "history, beside calls", pattern: "HistoryBeside", operations: 30_000, rows: []row{{
 			work:      "CreatePlayerSessions, 25 players, JSON, beside 20,000 entries/s to a history on the same disk",
-			benchmark: "HistoryBeside/once", figure: rate("rate/s", 25), goals: []goal{{ratioTo("of-quiet"), true, 0.9}},
+			benchmark: "HistoryBeside/once", figure: rate("rate/s", 25),
+			goals: []goal{{ratioTo("of-quiet"), true, 0.9}},
 			peers: []peer{{name: "without", figure: rate("quiet-rate/s", 25), ratio: "of-quiet"}},
 		}},
 	},
