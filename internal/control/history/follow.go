@@ -33,21 +33,22 @@ var errOtherLog = errors.New("the index of the history is of another history")
 
 // Run keeps the index up to date until ctx is done. Questions wait until it runs.
 func (h *History) Run(ctx context.Context) error {
-	defer h.closeStore()
+	var store *index.Store
+	defer func() { h.closeStore(store) }()
 	var tending sync.WaitGroup
 	defer tending.Wait()
 	tending.Go(func() { h.tend(ctx) })
 	for anew := false; ctx.Err() == nil; {
-		err := h.openStore()
-		if err == nil {
-			err = h.follow(ctx)
+		var err error
+		if store, err = h.openStore(store); err == nil {
+			err = h.follow(ctx, store)
 		}
 		if ctx.Err() != nil {
 			break
 		}
 		h.following.Store(&err)
 		h.cfg.Log.Warn("the index of the history is not up to date; trying again", "err", err)
-		if anew = h.store != nil && h.store.Err() != nil && !anew; anew { // build it anew, but not again and again
+		if anew = store != nil && store.Err() != nil && !anew; anew { // build it anew, but not again and again
 			continue
 		}
 		select {
@@ -58,77 +59,65 @@ func (h *History) Run(ctx context.Context) error {
 	return nil
 }
 
-// openStore opens the index, or creates it anew if it is damaged.
-func (h *History) openStore() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.store != nil && h.store.Err() == nil {
-		return nil
+// openStore returns the store if it is of use. If not, or if there is none, it opens the index, and creates it anew if
+// it is damaged.
+func (h *History) openStore(store *index.Store) (*index.Store, error) {
+	if store != nil && store.Err() == nil {
+		return store, nil
 	}
 	c := index.Config{Dir: h.cfg.Dir, Version: indexVersion, Retention: h.cfg.Kept, Log: h.cfg.Log}
 	var err error
-	if h.store != nil {
-		err = h.store.Err()
-		_ = h.store.Close() // it is of no use
-		h.store = nil
+	if store == nil {
+		if store, err = index.Open(c); err == nil {
+			return store, nil
+		}
 	} else {
-		h.store, err = index.Open(c)
-	}
-	if err == nil {
-		h.opened()
-		return nil
+		h.use(nil)
+		err = store.Err()
+		_ = store.Close() // it is of no use
 	}
 	h.cfg.Log.Warn("the index of the history cannot be used; building it anew", "err", err)
 	if err := index.Remove(h.cfg.Dir); err != nil {
-		return fmt.Errorf("remove the index of the history: %w", err)
+		return nil, fmt.Errorf("remove the index of the history: %w", err)
 	}
-	if h.store, err = index.Open(c); err == nil {
-		h.opened()
-	}
-	return err
+	return index.Open(c)
 }
 
-// opened wakes the questions that wait for the index.
-func (h *History) opened() {
-	close(h.changed)
-	h.changed = make(chan struct{})
-}
-
-func (h *History) closeStore() {
+// use has questions use the store, and wakes those that wait for one. It waits for those that use another one.
+func (h *History) use(store *index.Store) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.store == nil {
-		return
+	if h.store != store {
+		h.store = store
+		close(h.changed)
+		h.changed = make(chan struct{})
 	}
-	if err := h.store.Close(); err != nil {
-		h.cfg.Log.Warn("the index of the history was not closed in order; it will be read from the history", "err", err)
-	}
-	h.store = nil
 }
 
-// follow applies the journal's history to the index. The entry that was applied last is read again, to see whether
-// it is of the same history.
-func (h *History) follow(ctx context.Context) error {
-	store := h.store // only this goroutine replaces it
-	applied, at := store.Applied()
-	bounds, err := h.cfg.Entries.Bounds(ctx, applied)
+func (h *History) closeStore(store *index.Store) {
+	h.use(nil)
+	if store == nil {
+		return
+	}
+	if err := store.Close(); err != nil {
+		h.cfg.Log.Warn("the index of the history was not closed in order; it will be read from the history", "err", err)
+	}
+}
+
+// follow applies the journal's history to the index.
+func (h *History) follow(ctx context.Context, store *index.Store) error {
+	last, err := h.check(ctx, store)
 	if err != nil {
 		return err
 	}
-	if applied > bounds.Last {
-		return store.Fail(errOtherLog)
-	}
+	h.use(store)
+	applied, _ := store.Applied()
 	messages := make(chan decoded) // one is decoded while the one before it is applied
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(messages)
-		return h.cfg.Entries.Follow(ctx, max(applied, 1)-1, func(s journal.Stored) error {
-			switch {
-			case s.Seq == applied && !s.Time.Equal(at):
-				return store.Fail(errOtherLog)
-			case s.Seq <= applied:
-				return nil
-			case refersOnly(s) && s.Seq < bounds.Last && s.Seq%skipped != 0: // most entries of earlier releases
+		return h.cfg.Entries.Follow(ctx, applied, func(s journal.Stored) error {
+			if refersOnly(s) && s.Seq < last && s.Seq%skipped != 0 { // most entries of earlier releases
 				return nil
 			}
 			select {
@@ -151,6 +140,32 @@ func (h *History) follow(ctx context.Context) error {
 		return nil
 	})
 	return group.Wait()
+}
+
+// check fails the store if it was built from another history, one that has another message where this one has the one
+// that was applied last. It returns the newest message.
+func (h *History) check(ctx context.Context, store *index.Store) (last uint64, err error) {
+	applied, at := store.Applied()
+	bounds, err := h.cfg.Entries.Bounds(ctx, applied)
+	switch {
+	case err != nil:
+		return 0, err
+	case applied > bounds.Last:
+		return 0, store.Fail(errOtherLog)
+	case applied < bounds.First: // nothing is left to compare
+		return bounds.Last, nil
+	}
+	same := errors.New("same history")
+	err = h.cfg.Entries.Follow(ctx, applied-1, func(s journal.Stored) error {
+		if s.Seq == applied && !s.Time.Equal(at) {
+			return store.Fail(errOtherLog)
+		}
+		return same
+	})
+	if errors.Is(err, same) {
+		err = nil
+	}
+	return bounds.Last, err
 }
 
 // A decoded is a message of the journal's history with the keys of its entries.

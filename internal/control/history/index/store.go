@@ -2,10 +2,12 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"os"
 	"slices"
@@ -37,6 +39,15 @@ const epochsKept = 16
 const (
 	cacheSize    = 32 << 20
 	memTableSize = 32 << 20
+)
+
+// Compactions rewrite keys that are never changed, so there are as few as questions allow: a question merges at most so
+// many sorted runs of the newest keys, and the level below them takes the keys of an epoch of 700,000 game sessions
+// before there is another one. With Pebble's defaults (4, 12 and 64 MiB), the rebuild of an index takes twice as long.
+const (
+	mostRuns      = 24
+	stopWriting   = 2 * mostRuns
+	firstLevelMax = 512 << 20 // bytes
 )
 
 // A Store is an ordered set of keys with values. All methods but Close are safe for concurrent use.
@@ -89,7 +100,7 @@ func Open(cfg Config) (s *Store, err error) {
 func (s *Store) options(cache *pebble.Cache) *pebble.Options {
 	options := &pebble.Options{
 		Cache: cache, MemTableSize: memTableSize, MemTableStopWritesThreshold: 4, DisableWAL: true,
-		L0CompactionThreshold: 16, L0StopWritesThreshold: 24, LBaseMaxBytes: 64 << 20,
+		L0CompactionThreshold: mostRuns, L0StopWritesThreshold: stopWriting, LBaseMaxBytes: firstLevelMax,
 		FormatMajorVersion: pebble.FormatNewest, MaxOpenFiles: 256, Logger: logger{s.cfg.Log},
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { _ = s.Fail(err) },
@@ -240,11 +251,19 @@ func (s *Store) Wait(ctx context.Context, seq uint64) error {
 type Batch struct {
 	Records int64 // that it adds to those that Stats counts, or removes
 	changes []change
+	order   []rank // of sorted
 }
 
 type change struct {
 	key, value []byte
 	del        bool
+}
+
+// A rank is the place of a change in the batch, with the first bytes of its key as a number, which decide most
+// comparisons.
+type rank struct {
+	head uint64
+	at   uint32
 }
 
 // Set stores a key with a value. The batch retains both.
@@ -253,9 +272,29 @@ func (b *Batch) Set(key, value []byte) { b.changes = append(b.changes, change{ke
 // Delete deletes a key, in all epochs.
 func (b *Batch) Delete(key []byte) { b.changes = append(b.changes, change{key: key, del: true}) }
 
-// sort brings the changes into the order of their keys: in that order they are applied in half the time.
-func (b *Batch) sort() {
-	slices.SortStableFunc(b.changes, func(x, y change) int { return bytes.Compare(x.key, y.key) })
+// sorted returns the changes in the order of their keys, and those of one key as they were made: in that order they are
+// applied in half the time.
+func (b *Batch) sorted() iter.Seq[*change] {
+	b.order = b.order[:0]
+	for i := range b.changes {
+		var head [8]byte
+		copy(head[:], b.changes[i].key)
+		b.order = append(b.order, rank{binary.BigEndian.Uint64(head[:]), uint32(i)})
+	}
+	slices.SortFunc(b.order, func(x, y rank) int {
+		if x.head != y.head {
+			return cmp.Compare(x.head, y.head)
+		}
+		order := bytes.Compare(b.changes[x.at].key, b.changes[y.at].key)
+		return cmp.Or(order, cmp.Compare(x.at, y.at))
+	})
+	return func(yield func(*change) bool) {
+		for _, r := range b.order {
+			if !yield(&b.changes[r.at]) {
+				return
+			}
+		}
+	}
 }
 
 // Reset empties the batch.
@@ -273,9 +312,8 @@ func (s *Store) Apply(seq uint64, at time.Time, b *Batch) error {
 		return s.Fail(err)
 	}
 	e.addAll(b)
-	b.sort()
 	var key []byte
-	for _, c := range b.changes {
+	for c := range b.sorted() {
 		var err error
 		if c.del {
 			err = s.delete(w, c.key)
