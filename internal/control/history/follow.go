@@ -110,13 +110,23 @@ func (h *History) follow(ctx context.Context, store *index.Store) error {
 	if err != nil {
 		return err
 	}
+	h.required.Store(last) // no shard has recorded that it relies on the entries of earlier releases
 	h.use(store)
 	applied, _ := store.Applied()
+	next := applied + 1
 	messages := make(chan decoded) // one is decoded while the one before it is applied
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(messages)
 		return h.cfg.Entries.Follow(ctx, applied, func(s journal.Stored) error {
+			if s.Seq != next { // what is missing may have been moved to the end
+				bounds, err := h.cfg.Entries.Bounds(ctx, s.Seq)
+				if err != nil {
+					return err
+				}
+				h.required.Store(bounds.Last)
+			}
+			next = s.Seq + 1
 			if refersOnly(s) && s.Seq < last && s.Seq%skipped != 0 { // most entries of earlier releases
 				return nil
 			}
@@ -205,37 +215,43 @@ func (h *History) decode(s journal.Stored) decoded {
 func (m *decoded) apply(store *index.Store, b *index.Batch) error {
 	b.Reset()
 	for _, e := range m.entries {
-		if err := replace(store, b, e.keys[0].key, e.number); err != nil {
+		replaced, err := replace(store, b, e.keys[0].key, e.number)
+		if err != nil {
 			return err
 		}
 		for _, k := range e.keys {
 			b.Set(k.key, k.value)
 		}
-		b.Records++
+		if !replaced {
+			b.Records++
+		}
 	}
 	return store.Apply(m.seq, m.at, b)
 }
 
-// replace deletes the keys of an earlier entry of the same thing: a crash between the writing of an entry and the
-// removal from memory makes another one.
-func replace(store *index.Store, b *index.Batch, key []byte, n uint64) error {
+// replace reports whether there is an earlier entry of the same thing, and deletes its keys unless it has the same
+// number: a crash between the writing of an entry and the removal from memory makes another one, and an entry of an
+// earlier release that is moved into a batch keeps its number.
+func replace(store *index.Store, b *index.Batch, key []byte, n uint64) (replaced bool, err error) {
 	value, err := store.Get(key)
-	if err != nil || value == nil || numberOf(value) == n {
-		return err
+	if err != nil || value == nil {
+		return false, err
+	}
+	if numberOf(value) == n {
+		return true, nil
 	}
 	old, ok, err := entryAt(store, numberOf(value))
 	if err != nil || !ok {
-		return err
+		return false, err
 	}
 	keys, err := old.keys()
 	if err != nil {
-		return nil // nothing refers to what cannot be read
+		return true, nil // nothing refers to what cannot be read
 	}
 	for _, k := range keys {
 		b.Delete(k.key)
 	}
-	b.Records--
-	return nil
+	return true, nil
 }
 
 // entryAt returns the entry with a number.
@@ -342,20 +358,21 @@ func (h *History) State(ctx context.Context) (s State, err error) {
 // ready returns the index when it has all that had left memory at the time of the call. The caller calls release.
 func (h *History) ready(ctx context.Context) (store *index.Store, release func(), err error) {
 	needed, err := h.needed(ctx)
-	if err == nil {
-		h.mu.RLock()
-		if h.store != nil && h.store.Has(needed) {
-			return h.store, h.mu.RUnlock, nil
-		}
-		h.mu.RUnlock()
+	h.mu.RLock()
+	if err == nil && h.store != nil && h.complete(h.store, needed) {
+		return h.store, h.mu.RUnlock, nil
 	}
+	h.mu.RUnlock()
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	for err == nil {
 		h.mu.RLock()
 		store, changed := h.store, h.changed
 		if store != nil {
-			if err = store.Wait(ctx, needed); err == nil {
+			for err == nil && !h.complete(store, needed) {
+				err = store.Wait(ctx, max(needed, h.required.Load()))
+			}
+			if err == nil {
 				return store, h.mu.RUnlock, nil
 			}
 			if err = store.Err(); err == nil {
@@ -375,6 +392,12 @@ func (h *History) ready(ctx context.Context) (store *index.Store, release func()
 	}
 	return nil, nil, &fault.Error{Kind: fault.ServiceUnavailable, Err: err,
 		Message: "What has ended is being read again and cannot be searched yet. Try again in some seconds."}
+}
+
+// complete reports whether the store has a message that is needed, and all that is required.
+func (h *History) complete(store *index.Store, needed uint64) bool {
+	required := h.required.Load()
+	return store.Has(max(needed, required)) && h.required.Load() == required // it grows before the store moves on
 }
 
 // needed returns the newest message of the journal's history that a shard relied on when it forgot something.

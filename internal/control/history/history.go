@@ -70,6 +70,7 @@ type Config struct {
 type History struct {
 	cfg       Config
 	begun     atomic.Uint64 // the newest batch at Begin
+	required  atomic.Uint64 // without it, the index may miss entries of earlier releases
 	settled   atomic.Uint64 // see Settled
 	unsettled bool          // an entry after settled may not have left memory
 

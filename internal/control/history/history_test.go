@@ -466,6 +466,9 @@ func TestOldEntries(t *testing.T) {
 	}
 	r.restart()
 	check()
+	if state, err := r.State(t.Context()); err != nil || state.Entries != 2 {
+		t.Errorf("%d entries, %v; want a game session and a placement", state.Entries, err)
+	}
 	if err := r.expireNow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
