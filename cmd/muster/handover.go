@@ -7,7 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster"
 )
@@ -113,4 +116,21 @@ func removeFile(path string) error {
 		return err
 	}
 	return nil
+}
+
+const secretKey = "AWS_SECRET_ACCESS_KEY"
+
+// addPrintSecret adds the flag to print an access key's secret even if standard output is no terminal, but for instance
+// a log collector.
+func addPrintSecret(command *cobra.Command) *bool {
+	return command.Flags().Bool("print-secret", false,
+		"print the access key's secret even if standard output is no terminal")
+}
+
+// printable returns the variables to print on standard output: the secret only to a terminal, or if requested.
+func (a *app) printable(variables []variable, always bool) []variable {
+	if always || isTerminal(a.stdout) {
+		return variables
+	}
+	return slices.DeleteFunc(slices.Clone(variables), func(v variable) bool { return v.name == secretKey })
 }

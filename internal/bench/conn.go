@@ -14,6 +14,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 )
 
 const (
@@ -242,3 +244,58 @@ func (c *conn) exception(operation string, status int) error {
 	}
 	return &CallError{Operation: operation, Status: status, Exception: string(name), Message: message}
 }
+
+// longestEvent is the maximum size of an event in bytes.
+const longestEvent = 1 << 20
+
+// follow reads the event feed from its beginning and calls visit with each line, valid until visit returns. It ends
+// with ctx or the connection.
+func (c *conn) follow(ctx context.Context, visit func(line []byte)) error {
+	if err := c.connect(ctx); err != nil {
+		return err
+	}
+	defer c.close()
+	if _, err := c.raw.Write(c.signer.appendGet(nil, time.Now(), "/v1/events", "follow=true")); err != nil {
+		return err
+	}
+	a, err := c.readHead()
+	switch {
+	case err != nil:
+		return err
+	case a.status != http.StatusOK:
+		return fmt.Errorf("the event feed answers with status %d", a.status)
+	case !a.chunked:
+		return errMalformed
+	}
+	lines := bufio.NewReaderSize(httputil.NewChunkedReader(c.in), longestEvent)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		visit(line)
+	}
+}
+
+// A Caller makes signed calls over one HTTP connection, one after the other. It costs a tenth of a general client, so a
+// test on the same machine can overload a service. It is not safe for concurrent use.
+type Caller struct{ conn conn }
+
+// NewCaller returns a caller of the API at a base URL, which connects with the first call. trust is the TLS
+// configuration; nil trusts the system's CAs.
+func NewCaller(baseURL string, trust *tls.Config, credentials sigv4.ClientCredentials) (*Caller, error) {
+	e, err := parseEndpoint(baseURL, trust)
+	if err != nil {
+		return nil, err
+	}
+	return &Caller{conn{endpoint: e, signer: signer{credentials: credentials, host: e.host}}}, nil
+}
+
+// Call makes a call with a JSON body and returns the body of the answer, valid until the next call. The error is a
+// *CallError for an exception of the service.
+func (c *Caller) Call(ctx context.Context, operation string, body []byte) ([]byte, error) {
+	return c.conn.call(ctx, operation, body)
+}
+
+// Close closes the connection, if there is one.
+func (c *Caller) Close() { c.conn.close() }

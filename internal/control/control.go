@@ -2,6 +2,6 @@
 // resource, and runs the flows that cross shards.
 //
 // Reading order: plane.go is the whole, handlers.go the operations by name; catalog.go and describesessions.go are what
-// only reads; then one file per family of operations. observing.go passes what becomes durable to package processes,
+// only reads; then one file per family of operations. Plane.observe passes what becomes durable to package processes,
 // which serves game servers, to watches and to the drivers.
 package control

@@ -157,6 +157,20 @@ func (p *Plane) HistoryState(ctx context.Context) (history.State, error) { retur
 // Hear receives a message of another node.
 func (p *Plane) Hear(data []byte) { p.drivers.Hear(data) }
 
+// observe passes what has become durable in a shard to its subscribers, on the shard's commit goroutine, before the
+// callers are answered: it must be quick.
+func (p *Plane) observe(c *router.Commit) {
+	p.processes.Observe(c)
+	p.notifyWatches(c)
+	p.drivers.Observe(c)
+	if c.HasView && c.Shard == region.CatalogShard {
+		p.ruleSets.tidy(c.View.Catalog())
+	}
+	if p.cfg.Observe != nil {
+		p.cfg.Observe(c.Shard, c.Facts)
+	}
+}
+
 // Run runs the shards and the drivers until ctx is done or a shard fails for good.
 func (p *Plane) Run(ctx context.Context) error {
 	defer p.Stop()

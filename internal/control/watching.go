@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -61,3 +63,24 @@ func (p *Plane) AwaitGameSession(ctx context.Context, gameSessionArn string) (*w
 
 // errSeen ends a watch that is not needed any more.
 var errSeen = errors.New("seen")
+
+// sessionKey identifies a game session in watches.
+type sessionKey struct {
+	room    fleet.RoomID
+	ordinal uint64
+}
+
+// notifyWatches notifies the watches of game sessions.
+func (p *Plane) notifyWatches(c *router.Commit) {
+	if c.Recovered {
+		p.watches.NotifyAll()
+	}
+	if !p.watches.Any() {
+		return
+	}
+	for i, f := range c.Facts {
+		if ordinal := fleet.ChangedGameSession(f.Body); ordinal != 0 {
+			p.watches.Notify(sessionKey{c.Rooms[i], ordinal})
+		}
+	}
+}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jonboulle/clockwork"
 )
 
 // A call is one HTTP request.
@@ -176,4 +179,70 @@ func (c *call) mayActFor(player string) error {
 		return &failure{code: RateLimited}
 	}
 	return nil
+}
+
+// WithTimeout is context.WithTimeout with a clock. The one of package clockwork blocks in Err with a fake clock, which
+// libraries do not expect.
+func WithTimeout(ctx context.Context, clock clockwork.Clock, d time.Duration) (context.Context, context.CancelFunc) {
+	inner, cancel := context.WithCancelCause(ctx)
+	timer := clock.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
+	limited := &limitedContext{Context: inner, deadline: clock.Now().Add(d)}
+	if outer, ok := ctx.Deadline(); ok && outer.Before(limited.deadline) {
+		limited.deadline = outer
+	}
+	return limited, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
+// A limitedContext ends at a clock's time.
+type limitedContext struct {
+	context.Context
+	deadline time.Time
+}
+
+// Deadline implements context.Context.
+func (c *limitedContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
+// Err implements context.Context.
+func (c *limitedContext) Err() error {
+	err := c.Context.Err()
+	if err != nil && errors.Is(context.Cause(c.Context), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// bodyTime limits how long reading a request's body takes.
+const bodyTime = 10 * time.Second
+
+// body reads the whole body of a request.
+func (c *call) body() ([]byte, error) {
+	conn := http.NewResponseController(c.w)
+	// A server whose writer has no deadlines sets its own.
+	_ = conn.SetReadDeadline(time.Now().Add(c.g.bodyTime))
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.g.maxBody))
+	if err == nil {
+		_ = conn.SetReadDeadline(time.Time{})
+		return body, nil
+	}
+	c.refuseBody()
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, fail(BodyTooLarge, "The body of the request has more than %d bytes.", c.g.maxBody)
+	}
+	return nil, &failure{code: InvalidRequest, text: "The body of the request did not arrive in whole.", err: err}
+}
+
+// refuseBody closes the connection after the answer. Otherwise the server would read the rest of the body before it
+// sends the answer.
+func (c *call) refuseBody() { c.w.Header().Set("Connection", "close") }
+
+// object reads the body of a request as a JSON object, whatever its Content-Type.
+func (c *call) object() (*object, error) {
+	body, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	return parseObject(body)
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -147,3 +148,20 @@ func (c *Config) validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+type playerKey struct{}
+
+// WithPlayer returns a context for a request of an authenticated player, which may then act for this player only. An
+// empty id means no authentication.
+func WithPlayer(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, playerKey{}, id)
+}
+
+// Player returns the authenticated player of a request's context; "" for none.
+func Player(ctx context.Context) string {
+	id, _ := ctx.Value(playerKey{}).(string)
+	return id
+}
+
+// playerOf is the default Config.Subject.
+func playerOf(r *http.Request) string { return Player(r.Context()) }

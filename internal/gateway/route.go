@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	_ "embed" // of the description
 	"net/http"
 	"net/url"
 	"strings"
@@ -86,4 +87,23 @@ func lookFor(r *http.Request, loose bool) (found *route, id string, allow []stri
 		allow = append(allow, route.method)
 	}
 	return found, id, allow
+}
+
+// Patterns returns the operations as patterns of http.ServeMux, for handlers in front of the gateway.
+func Patterns() []string {
+	patterns := make([]string, len(routes))
+	for i := range routes {
+		patterns[i] = routes[i].name()
+	}
+	return patterns
+}
+
+// openapi describes every route.
+//
+//go:embed openapi.yaml
+var openapi []byte
+
+// getDescription answers GET /v1/openapi.yaml.
+func getDescription(*call) (answer, error) {
+	return answer{raw: &rawBody{contentType: "application/yaml", text: openapi}}, nil
 }

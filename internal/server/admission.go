@@ -2,10 +2,12 @@ package server
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jonboulle/clockwork"
+	"golang.org/x/time/rate"
 )
 
 // An admission limits concurrent API calls. An overloaded service that accepts all calls answers all of them late,
@@ -81,3 +83,25 @@ func (a *admission) inBurst(n int64) bool {
 
 // leave ends a call.
 func (a *admission) leave() { a.inFlight.Add(-1) }
+
+// A throttle limits the calls of each access key.
+type throttle struct {
+	perSecond int // 0: no limit
+	clock     clockwork.Clock
+	keys      sync.Map // access key → *rate.Limiter, of which there are few
+}
+
+func newThrottle(perSecond int, clock clockwork.Clock) *throttle {
+	return &throttle{perSecond: perSecond, clock: clock}
+}
+
+func (t *throttle) allow(_, principal string) bool {
+	if t.perSecond == 0 {
+		return true
+	}
+	limiter, ok := t.keys.Load(principal)
+	if !ok {
+		limiter, _ = t.keys.LoadOrStore(principal, rate.NewLimiter(rate.Limit(t.perSecond), t.perSecond))
+	}
+	return limiter.(*rate.Limiter).AllowN(t.clock.Now(), 1)
+}

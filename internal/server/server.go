@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/jonboulle/clockwork"
 
@@ -28,6 +29,7 @@ import (
 	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/listen/localca"
 	"github.com/muster-gg/muster/internal/operator"
+	"github.com/muster-gg/muster/internal/publish"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/serversdk"
 	"github.com/muster-gg/muster/internal/shard"
@@ -60,6 +62,30 @@ func run(ctx context.Context, cfg config.Config) (err error) {
 		return err
 	}
 	return s.serve(ctx)
+}
+
+// advise adds to an error that ends a service what its operator can do.
+func advise(err error, data string) error {
+	switch {
+	case err == nil:
+		return nil
+	case isDiskFull(err):
+		return fmt.Errorf("the disk is full: free some space for %s and start again; "+
+			"everything acknowledged is stored: %w", data, err)
+	case errors.Is(err, journal.ErrBroken):
+		return fmt.Errorf("the disk of %s fails: repair it and start again: %w", data, err)
+	case errors.Is(err, journal.ErrMissing):
+		return fmt.Errorf("the data in %s is damaged: move it away, and restore a backup in its place (muster "+
+			"restore) or start with an empty directory: %w", data, err)
+	}
+	return err
+}
+
+// isDiskFull checks the text, because the engine may return no more.
+func isDiskFull(err error) bool {
+	text := err.Error()
+	// The second is Windows.
+	return strings.Contains(text, "no space left") || strings.Contains(text, "not enough space")
 }
 
 // complete sets defaults of optional fields.
@@ -244,4 +270,31 @@ func coreSettings(c *config.Config) region.Settings {
 	f.HealthMisses = c.HealthMisses
 	f.TerminationGrace = c.TerminationGrace
 	return region.Settings{Fleet: f, Catalog: catalog.DefaultLimits()}
+}
+
+// openWebhooks returns the configuration of webhooks; nil if there are none.
+func openWebhooks(c *config.Config, feed journal.Feed, observe func(outcome string)) (*publish.Webhooks, error) {
+	if len(c.Webhooks) == 0 {
+		return nil, nil
+	}
+	w := &publish.Webhooks{
+		Feed: feed, Clock: c.Clock, Log: c.Log,
+		Observe: func(how publish.Outcome) { observe(string(how)) },
+	}
+	for _, text := range c.Webhooks {
+		to := config.ParseWebhook(text)
+		w.Targets = append(w.Targets, publish.Target{Topic: to.Topic, URL: to.URL, Shown: config.ShownURL(to.URL)})
+	}
+	if c.WebhookSecretFile == "" {
+		c.Log.Warn("webhooks are not signed: receivers cannot authenticate them", "fix", "webhook-secret-file")
+		return w, nil
+	}
+	secret, err := os.ReadFile(c.WebhookSecretFile)
+	if err == nil {
+		w.Secret, err = publish.ParseSecret(string(secret))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("webhook-secret-file: %w", err)
+	}
+	return w, nil
 }

@@ -1,8 +1,14 @@
 package lan
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
+	"log/slog"
+	"math"
+	"slices"
+
+	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/session"
 )
@@ -37,3 +43,77 @@ func newInstanceID() (id instanceID) {
 
 // sessionID is the session's name where the host has given none.
 func (id instanceID) sessionID() string { return "lan-" + hex.EncodeToString(id[:]) }
+
+// The defaults of Config. Source: Unreal LAN beacon, LanAnnouncePort and LanGameUniqueId.
+const (
+	DefaultPort  = 14001
+	DefaultAppID = 9999
+)
+
+// Config configures a Network. The zero value is ready for use.
+type Config struct {
+	// Port is the UDP port that hosts listen on, the same for all; default DefaultPort.
+	Port int
+	// AppID tells games on one network from each other: hosts and searchers with different ones do not notice each
+	// other; default DefaultAppID.
+	AppID uint32
+	// Interfaces are the names of the network interfaces to use; none for all that are up. Those of loopback are needed
+	// for two processes of one machine only while it has no network.
+	Interfaces []string
+	// Limits bound what others can ask for.
+	Limits Limits
+	// Clock drives timeouts and rates; nil for the real one.
+	Clock clockwork.Clock
+	// Log takes what happens; nil logs nothing.
+	Log *slog.Logger
+}
+
+// Limits bound what packets of others can cause. Zero means the default.
+type Limits struct {
+	Results    int // of one search, whatever it asks for; default 256
+	Properties int // of one session; default 64, at most 255
+	// RepliesPerAsker and Replies are how many queries of one address, and how many in all, an announced session
+	// answers in a second, at twice as many at a time; default 32 and 256. A search on a machine with one network asks
+	// about four times a second.
+	RepliesPerAsker, Replies int
+}
+
+// withDefaults fills in what is zero.
+func (c Config) withDefaults() Config {
+	c.Port = cmp.Or(c.Port, DefaultPort)
+	c.AppID = cmp.Or(c.AppID, DefaultAppID)
+	c.Interfaces = slices.Clone(c.Interfaces)
+	c.Limits.Results = cmp.Or(c.Limits.Results, 256)
+	c.Limits.Properties = cmp.Or(c.Limits.Properties, 64)
+	c.Limits.RepliesPerAsker = cmp.Or(c.Limits.RepliesPerAsker, 32)
+	c.Limits.Replies = cmp.Or(c.Limits.Replies, 256)
+	if c.Clock == nil {
+		c.Clock = clockwork.NewRealClock()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// validate checks a configuration with its defaults filled in.
+func (c Config) validate() error {
+	for _, f := range []struct {
+		field       string
+		value, most int
+	}{
+		{"Port", c.Port, math.MaxUint16},
+		{"Limits.Results", c.Limits.Results, math.MaxInt32},
+		{"Limits.Properties", c.Limits.Properties, math.MaxUint8},
+		{"Limits.RepliesPerAsker", c.Limits.RepliesPerAsker, math.MaxInt32},
+		{"Limits.Replies", c.Limits.Replies, math.MaxInt32},
+	} {
+		if f.value < 1 || f.value > f.most {
+			return session.Errorf("New", session.ErrInvalid, "%s is %d, it must be 1 to %d", f.field, f.value, f.most)
+		}
+	}
+	if slices.Contains(c.Interfaces, "") {
+		return session.Errorf("New", session.ErrInvalid, "Interfaces has an empty name, leave it out")
+	}
+	return nil
+}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -127,3 +128,65 @@ func (b *Bot) Leave() error {
 	defer cancel()
 	return b.conn.Close(ctx)
 }
+
+// lap is the time that a circle takes.
+const lap = 6 * time.Second
+
+// Run walks in a circle, one step a tick, and probes the server once a second, until ctx is done, which gives nil, or
+// the connection has ended, which gives the cause. It does not leave.
+func (b *Bot) Run(ctx context.Context) error {
+	steps := time.NewTicker(time.Second / time.Duration(b.TickRate()))
+	defer steps.Stop()
+	for step := 0; ; step++ {
+		select {
+		case <-steps.C:
+		case <-ctx.Done():
+			return nil
+		case <-b.Done():
+			return b.Err()
+		}
+		angle := 2 * math.Pi * float64(step) / (lap.Seconds() * float64(b.TickRate()))
+		// A step that cannot be sent is followed by the next, or by the end.
+		_ = b.Steer(int8(protocol.MaxInput*math.Cos(angle)), int8(protocol.MaxInput*math.Sin(angle)))
+		if step%b.TickRate() == 0 {
+			_ = b.probe()
+		}
+	}
+}
+
+// A handler is a bot as its session calls it.
+type handler struct{ *Bot }
+
+// welcomed begins, when the server has let the bot in.
+func (b *Bot) welcomed(_ *gamenet.Session, data []byte) (gamenet.Handler, error) {
+	var err error
+	if b.welcome, err = protocol.ReadWelcome(data); err != nil {
+		return nil, err
+	}
+	if b.cfg.Welcomed != nil {
+		b.cfg.Welcomed(b.welcome)
+	}
+	return handler{b}, nil
+}
+
+// OnConnected implements gamenet.Handler.
+func (handler) OnConnected(*gamenet.Session) {}
+
+// OnPacket implements gamenet.Handler.
+func (b handler) OnPacket(s *gamenet.Session, p gamenet.Packet) {
+	message, err := protocol.FromServer(p.ID, p.Payload)
+	if err != nil {
+		s.Disconnect(err.Error())
+		return
+	}
+	if echo, ok := message.(protocol.Echo); ok {
+		b.rtt.Store(max(1, time.Now().UnixNano()-int64(echo.Value)))
+	}
+	b.take(message)
+	if b.cfg.Observe != nil {
+		b.cfg.Observe(message)
+	}
+}
+
+// OnDisconnected implements gamenet.Handler. Done and Err tell of it.
+func (handler) OnDisconnected(*gamenet.Session, error) {}

@@ -3,6 +3,7 @@ package guard
 import (
 	"fmt"
 	"net/http"
+	"runtime/debug"
 
 	"github.com/rs/cors"
 
@@ -63,4 +64,47 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 		next = wrap(next)
 	}
 	return next
+}
+
+// recoverPanics answers for a handler that panicked. If it has written a part of its answer, the connection is closed,
+// so that the client notices.
+func (g *Guard) recoverPanics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := recording(w)
+		defer func() {
+			p := recover()
+			switch {
+			case p == nil:
+				return
+			case p == http.ErrAbortHandler: // closes the connection
+				panic(p)
+			}
+			if suppressed, ok := g.lines.Allow("panic"); ok {
+				g.cfg.Log.Error("handler panicked", "panic", fmt.Sprint(p), "request", RequestID(r.Context()),
+					"suppressed", suppressed, "stack", string(debug.Stack()))
+			}
+			if rec.status != 0 {
+				panic(http.ErrAbortHandler)
+			}
+			for _, name := range []string{"Content-Length", "Content-Encoding", "Etag"} { // of the handler's answer
+				rec.Header().Del(name)
+			}
+			g.refuse(rec, r, "panic", panicked)
+		}()
+		next.ServeHTTP(rec, r)
+	})
+}
+
+// setHeaders sets the security headers of API answers; a handler may change them. Source: OWASP, REST Security Cheat
+// Sheet.
+func setHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Cache-Control", "no-store")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		next.ServeHTTP(w, r)
+	})
 }

@@ -28,6 +28,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -300,4 +301,22 @@ func (e *Engine) makeStream(ctx context.Context, cfg jetstream.StreamConfig) (je
 		return nil, fmt.Errorf("open stream %s: %w", cfg.Name, errors.Join(err, e.log.full()))
 	}
 	return s, nil
+}
+
+// dropIndexes deletes the indexes of the journals, so that the server reads the files themselves. It would trust an
+// index that looks newer than the files; if those were truncated since, the journal would have a hole at its end.
+// Timestamps do not show that: they are as coarse as the system's clock tick. Snapshots keep journals short, so reading
+// them takes little time.
+func (e *Engine) dropIndexes() error {
+	indexes, err := filepath.Glob(filepath.Join(e.cfg.Dir, "jetstream", "*", "streams", "MUSTER_SHARD_*",
+		"msgs", "index.db"))
+	if err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove index: %w", err)
+		}
+	}
+	return nil
 }
