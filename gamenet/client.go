@@ -128,7 +128,6 @@ func (b *Backoff) pause(failures int) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d/2)+1))
 }
 
-// connect makes one connection.
 func (c *ClientService) connect(ctx context.Context) (*Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.connectTimeout)
 	defer cancel()

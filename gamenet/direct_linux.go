@@ -69,7 +69,6 @@ func (d *direct) write(frames []*Frame, offset int) (int, error) {
 	return n, err
 }
 
-// A directWrite is one write.
 type directWrite struct {
 	try    func(fd uintptr) bool // attempt; kept, because making a func value of a method allocates
 	single []byte                // what to write, or

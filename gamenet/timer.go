@@ -180,7 +180,6 @@ func (ts *timers) remove(t *Timer) {
 	}
 }
 
-// clear ends all timers.
 func (ts *timers) clear() {
 	for _, t := range ts.waiting {
 		t.end()

@@ -91,7 +91,6 @@ type wirePlayer struct {
 	LatencyInMs      map[string]int
 }
 
-// encodePlayers makes the players of a request.
 func encodePlayers(players []Player) ([]wirePlayer, error) {
 	out := make([]wirePlayer, len(players))
 	for i, p := range players {

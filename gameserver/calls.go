@@ -122,7 +122,6 @@ func (s *Server) DescribePlayerSessions(ctx context.Context, q PlayerSessionQuer
 	return decodePlayerSessions(data)
 }
 
-// decodePlayerSessions reads the reply to DescribePlayerSessions.
 func decodePlayerSessions(data []byte) (PlayerSessions, error) {
 	var r struct {
 		NextToken      string

@@ -58,7 +58,6 @@ type Message struct {
 	Text   string   // JSON; auth tokens and secret keys in it are replaced by "***"
 }
 
-// trust is the TLS configuration to use.
 func (c *Config) trust() (*tls.Config, error) {
 	file := c.Getenv("MUSTER_CA_FILE")
 	if file == "" || c.TLSConfig != nil && c.TLSConfig.RootCAs != nil {

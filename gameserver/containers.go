@@ -88,7 +88,6 @@ func containerGateway(ctx context.Context, client *http.Client, metadataURI stri
 	return fmt.Sprintf("http://%s", netip.AddrPortFrom(netip.AddrFrom4(gateway), discoveryPort)), nil
 }
 
-// getJSON asks for a document.
 func getJSON(ctx context.Context, client *http.Client, url string, to any) (err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

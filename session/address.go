@@ -10,7 +10,6 @@ import (
 // Gem, AWSGameLiftJoinSessionActivity.
 const managedSuffix = ".amazongamelift.com"
 
-// address is where to connect.
 func address(dnsName, ip string, port int) string {
 	host := ip
 	if dnsName != "" && (ip == "" || strings.HasSuffix(dnsName, managedSuffix)) {

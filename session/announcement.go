@@ -28,7 +28,6 @@ func (a *announcement) update(advert func() (Advert, error), commit func() error
 	return commit()
 }
 
-// close ends the announcement.
 func (a *announcement) close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

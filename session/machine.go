@@ -73,7 +73,6 @@ func (r *record) begin(through State) *work {
 	return w
 }
 
-// move moves to a state.
 func (r *record) move(to State) {
 	r.log.Debug(stateChanged, "session", r.name, "from", r.state, "to", to)
 	r.state = to

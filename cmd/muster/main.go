@@ -72,7 +72,6 @@ func (a *app) run(ctx context.Context, args []string) int {
 // A misuseError is the caller's: the command line, the environment or the settings file must change.
 type misuseError struct{ error }
 
-// Unwrap returns the cause.
 func (e *misuseError) Unwrap() error { return e.error }
 
 func (a *app) rootCommand() *cobra.Command {

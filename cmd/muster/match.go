@@ -340,5 +340,4 @@ func (l *progressLines) show(p matchsim.Progress) {
 		p.Arrived, p.Total, p.Matches, p.Waiting, p.At.Round(time.Second))
 }
 
-// clear clears the line.
 func (b *progressBar) clear() { fmt.Fprint(b.to, "\r\x1b[K") }

@@ -60,7 +60,6 @@ func versionOf(info *debug.BuildInfo) version {
 	return v
 }
 
-// String is the version in one line.
 func (v version) String() string {
 	line := "muster " + v.Version
 	if v.Commit != "" {

@@ -96,7 +96,6 @@ func connector(player string, p *printer) session.Connector {
 	}}
 }
 
-// OnConnected implements gamenet.Handler.
 func (p *printer) OnConnected(*gamenet.Session) {}
 
 // OnPacket implements gamenet.Handler: it prints who joins, leaves and says something.

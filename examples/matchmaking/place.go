@@ -79,7 +79,6 @@ func readLatencies(text string) (map[string]int32, error) {
 	return measured, nil
 }
 
-// awaitPlacement waits until a placement is over.
 func awaitPlacement(ctx context.Context, client *gamelift.Client, id string) (*types.GameSessionPlacement, error) {
 	for {
 		out, err := client.DescribeGameSessionPlacement(ctx,

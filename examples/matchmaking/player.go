@@ -24,7 +24,6 @@ type player struct {
 	leave func() // hangs up, once
 }
 
-// join takes a player into a game.
 func join(ctx context.Context, address, name, playerSession string, out io.Writer) (*player, error) {
 	b, err := bot.Join(ctx, bot.Config{Server: address, PlayerSession: playerSession, Name: name})
 	if err != nil {

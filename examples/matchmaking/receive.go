@@ -74,7 +74,6 @@ type receiver struct {
 	refused bool            // the first delivery
 }
 
-// ServeHTTP implements http.Handler.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxEvent))
 	if err == nil {

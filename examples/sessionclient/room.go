@@ -61,7 +61,6 @@ func (r *room) connector() session.Connector {
 	}}
 }
 
-// OnConnected implements gamenet.Handler.
 func (r *room) OnConnected(*gamenet.Session) {}
 
 // OnPacket implements gamenet.Handler: it prints what others say.

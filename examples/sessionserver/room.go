@@ -67,21 +67,17 @@ func (r *room) admit(ctx context.Context, s *gamenet.Session, hello handshake.He
 	return handshake.Admission{Handler: &player{r, c}}, nil
 }
 
-// A player is one who is in.
 type player struct {
 	room       *room
 	connection gameserver.PlayerConnection
 }
 
-// OnConnected implements gamenet.Handler.
 func (p *player) OnConnected(s *gamenet.Session) { p.room.players.Add(s) }
 
-// OnPacket implements gamenet.Handler.
 func (p *player) OnPacket(_ *gamenet.Session, said gamenet.Packet) {
 	_ = p.room.players.Broadcast(said) // who cannot be told is disconnected
 }
 
-// OnDisconnected implements gamenet.Handler.
 func (p *player) OnDisconnected(_ *gamenet.Session, cause error) {
 	slog.Info("player left", "player_session", p.connection.PlayerSessionID, "cause", cause)
 	_ = p.room.host.HandlePlayerLeaveSession(context.Background(), p.connection) // the Host logs what fails

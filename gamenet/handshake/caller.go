@@ -16,7 +16,6 @@ type caller struct {
 	over    bool            // answered is closed
 }
 
-// OnConnected implements gamenet.Handler.
 func (c *caller) OnConnected(s *gamenet.Session) {
 	c.session = s
 	hello := Hello{Version: c.cfg.Version, Nonce: c.nonce, Ticket: c.cfg.Ticket, Data: c.cfg.Data}
@@ -26,7 +25,6 @@ func (c *caller) OnConnected(s *gamenet.Session) {
 	}
 }
 
-// OnPacket implements gamenet.Handler.
 func (c *caller) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 	switch handshake := ours(p.ID); {
 	case c.handler != nil && handshake:
@@ -89,14 +87,12 @@ func (c *caller) settle(verdict error) {
 	}
 }
 
-// OnClosing implements gamenet.ClosingHandler.
 func (c *caller) OnClosing(s *gamenet.Session) {
 	if closing, ok := c.handler.(gamenet.ClosingHandler); ok {
 		closing.OnClosing(s)
 	}
 }
 
-// OnDisconnected implements gamenet.Handler.
 func (c *caller) OnDisconnected(s *gamenet.Session, cause error) {
 	defer func() {
 		c.settle(unanswered(cause))

@@ -73,7 +73,6 @@ func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 	return c, nil
 }
 
-// wait waits for the answer.
 func (c *Conn) wait(ctx context.Context) error {
 	select {
 	case <-c.answered:
@@ -102,7 +101,6 @@ func configError(field, fix string, args ...any) error {
 	return &gamenet.ConfigError{Field: field, Fix: fmt.Sprintf(fix, args...)}
 }
 
-// handlerFor makes the game's handler.
 func (c *Config) handlerFor(s *gamenet.Session, data []byte) (h gamenet.Handler, err error) {
 	if c.Welcomed != nil {
 		h, err = c.Welcomed(s, data)

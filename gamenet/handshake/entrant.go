@@ -24,7 +24,6 @@ type entrant struct {
 	late    error // Hello did not come in time
 }
 
-// OnConnected implements gamenet.Handler.
 func (e *entrant) OnConnected(s *gamenet.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -54,7 +53,6 @@ func (e *entrant) decide() bool {
 	return first
 }
 
-// OnPacket implements gamenet.Handler.
 func (e *entrant) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 	switch {
 	case e.handler == nil:
@@ -126,7 +124,6 @@ func (e *entrant) tell(s *gamenet.Session, why error) {
 	}
 }
 
-// OnClosing implements gamenet.ClosingHandler.
 func (e *entrant) OnClosing(s *gamenet.Session) {
 	if closing, ok := e.handler.(gamenet.ClosingHandler); ok {
 		closing.OnClosing(s)
@@ -136,7 +133,6 @@ func (e *entrant) OnClosing(s *gamenet.Session) {
 	}
 }
 
-// OnDisconnected implements gamenet.Handler.
 func (e *entrant) OnDisconnected(s *gamenet.Session, cause error) {
 	defer e.release()
 	e.decide()

@@ -100,7 +100,6 @@ func checkData(packet string, data []byte) error {
 	return nil
 }
 
-// appendWelcome adds the payload of a Welcome.
 func appendWelcome(dst []byte, nonce uint64, data []byte) []byte {
 	return append(order.AppendUint64(dst, nonce), data...)
 }
@@ -117,7 +116,6 @@ func readWelcome(payload []byte) (nonce uint64, data []byte, err error) {
 	return order.Uint64(payload), bytes.Clone(data), nil
 }
 
-// appendRefusal adds the payload of a refusal.
 func appendRefusal(dst []byte, r *RefusedError) []byte {
 	return append(append(dst, byte(r.Code)), clean(r.Text)...)
 }

@@ -52,7 +52,6 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return "handshake: refused: " + e.Text }
 
-// refusedf makes a refusal.
 func refusedf(code Code, format string, args ...any) *RefusedError {
 	return &RefusedError{Code: code, Text: fmt.Sprintf(format, args...)}
 }

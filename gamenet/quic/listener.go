@@ -20,7 +20,6 @@ type listener struct {
 	closed bool
 }
 
-// Accept implements gamenet.Listener.
 func (l *listener) Accept() (gamenet.Conn, error) {
 	// The connection's hold on the socket begins here: otherwise Close could cut one that is between quic-go and us,
 	// without a word to its client.
@@ -67,5 +66,4 @@ func (l *listener) Close() error {
 	return nil
 }
 
-// Addr implements gamenet.Listener.
 func (l *listener) Addr() net.Addr { return l.quic.Addr() }

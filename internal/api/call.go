@@ -35,7 +35,6 @@ func (c *call) models(kind fault.Kind) bool {
 	return c.handler.Info != nil && c.handler.Info.Models(kind)
 }
 
-// body returns the body of the request.
 func (c *call) body() (body []byte, err error) {
 	if body = c.request.Body; c.read != nil {
 		body, err = c.read()

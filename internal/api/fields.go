@@ -109,7 +109,6 @@ func queueShapes() []Shape {
 	}
 }
 
-// placementShapes are those of the operations on placements.
 func placementShapes() []Shape {
 	return []Shape{
 		shape[wire.StartGameSessionPlacementInput](
@@ -238,7 +237,6 @@ func matchmakingShapes() []Shape {
 	}
 }
 
-// ticketShapes are those of the operations on tickets.
 func ticketShapes() []Shape {
 	return []Shape{
 		shape[wire.StartMatchmakingInput](

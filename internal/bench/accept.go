@@ -77,7 +77,6 @@ func (d *guestList) guest() (guest, bool) {
 	return g, true
 }
 
-// reserveAll reserves all slots of a game session.
 func reserveAll(ctx context.Context, c *conn, g game, guests []guest) error {
 	const batch = 25
 	for len(guests) > 0 {

@@ -23,14 +23,12 @@ const (
 	maxAnswer = 64 << 20         // bytes of a body
 )
 
-// An endpoint is the address of the API.
 type endpoint struct {
 	address string // host:port
 	host    string // for the Host header
 	tls     *tls.Config
 }
 
-// parseEndpoint reads a base URL.
 func parseEndpoint(raw string, trust *tls.Config) (endpoint, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" && u.Path != "/" {
@@ -125,7 +123,6 @@ func (c *conn) connect(ctx context.Context) error {
 	return nil
 }
 
-// close closes the connection, if there is one.
 func (c *conn) close() {
 	if c.raw != nil {
 		c.watch()
@@ -165,7 +162,6 @@ type answer struct {
 
 var errMalformed = errors.New("the answer is not HTTP/1.1")
 
-// readHead reads the status and the headers.
 func (c *conn) readHead() (answer, error) {
 	line, err := c.in.ReadSlice('\n')
 	if err != nil {
@@ -209,7 +205,6 @@ func (a *answer) header(name, value []byte) (err error) {
 
 func equal(b []byte, s string) bool { return len(b) == len(s) && bytes.EqualFold(b, []byte(s)) }
 
-// readBody reads the body into c.body.
 func (c *conn) readBody(a answer) (err error) {
 	switch {
 	case a.chunked:

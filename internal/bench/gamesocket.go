@@ -54,7 +54,6 @@ func (r *refusal) Error() string { return fmt.Sprintf("%s: %d %s", r.action, r.s
 // connectAction is the action of a refused handshake.
 const connectAction = "connecting"
 
-// parseSocketURL reads the URL for game servers.
 func parseSocketURL(raw string, trust *tls.Config) (at endpoint, path string, err error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {

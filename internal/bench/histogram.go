@@ -40,7 +40,6 @@ func (h *histogram) record(d time.Duration) {
 	h.max = max(h.max, d)
 }
 
-// add adds the counts of another histogram.
 func (h *histogram) add(o *histogram) {
 	for i, n := range o.counts {
 		h.counts[i] += n

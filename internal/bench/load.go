@@ -16,7 +16,6 @@ type operation func(context.Context) (units int, err error)
 // errExhausted ends a run early: the prepared resources are used up.
 var errExhausted = errors.New("nothing is left to work on")
 
-// A load configures a run.
 type load struct {
 	clock      clockwork.Clock
 	duration   time.Duration
@@ -24,14 +23,12 @@ type load struct {
 	rate       float64 // offered operations per second; 0: as fast as possible
 }
 
-// An outcome is the result of a run.
 type outcome struct {
 	elapsed   time.Duration // until the end of the last operation
 	unsent    int64         // operations that were due, but found no free worker
 	exhausted bool
 }
 
-// A loader is one run.
 type loader struct {
 	load
 	start   time.Time

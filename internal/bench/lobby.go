@@ -38,7 +38,6 @@ func (l *lobby) enter(id string) {
 	l.unheard++
 }
 
-// leave removes a ticket.
 func (l *lobby) leave(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

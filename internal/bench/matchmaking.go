@@ -155,7 +155,6 @@ func (m *matchmaking) start(ctx context.Context, c *conn, body []byte, t *matche
 	return body, err
 }
 
-// appendBody appends the body of StartMatchmaking.
 func (m *matchmaking) appendBody(b []byte, t *matcher.Ticket) []byte {
 	player := &t.Players[0]
 	b = appendField(append(b, '{'), "ConfigurationName", m.site.name)

@@ -45,7 +45,6 @@ func placementOf(session string) string {
 	return id
 }
 
-// makeQueue creates a queue for the fleet.
 func (s *site) makeQueue(ctx context.Context) error {
 	var out struct {
 		GameSessionQueue struct{ GameSessionQueueArn string }

@@ -50,7 +50,6 @@ type process struct {
 	health  *time.Timer // until the next report; nil while not ready
 }
 
-// awaited is a pending request.
 type awaited struct {
 	number uint64
 	action string
@@ -111,7 +110,6 @@ func (p *process) fail(reason error) {
 	}
 }
 
-// receive handles a message.
 func (p *process) receive(message []byte) {
 	if id := member(message, "RequestId"); len(id) > idSize {
 		p.replied(id[1:], message)

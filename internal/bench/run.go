@@ -83,7 +83,6 @@ func (b *Bench) Close(ctx context.Context) error {
 	return nil
 }
 
-// check reports invalid values.
 func (c Config) check() error {
 	const maxBatch = 25 // Source: API model, CreatePlayerSessions
 	switch {
@@ -118,7 +117,6 @@ func (s *site) workers(ctx context.Context, work func(int) operation) ([]operati
 	return workers, nil
 }
 
-// measure runs the load and measures it.
 func measure(ctx context.Context, p Profile, cfg Config, operations int64, workers []operation) *Result {
 	meters := make([]*meter, len(workers))
 	for i := range meters {

@@ -37,7 +37,6 @@ func prepareSessions(ctx context.Context, s *site) (func(int) operation, error) 
 	}, nil
 }
 
-// A creator creates game sessions.
 type creator struct {
 	site  *site
 	conn  *conn

@@ -103,7 +103,6 @@ func set[T any](field *T, given *T) {
 	}
 }
 
-// check rejects invalid attributes.
 func (a Attributes) check(limits Limits) error {
 	if a.Cost != "" && !decimal(a.Cost) {
 		return fault.New(fault.InvalidRequest, "Cost must be a decimal number with at most five digits on either side "+

@@ -83,7 +83,6 @@ func (s *State) releaseFleet(id string) {
 	s.tags.Delete(fleetKind + id)
 }
 
-// removeFleet deletes a fleet with all its records.
 func (s *State) removeFleet(id string) {
 	s.releaseFleet(id)
 	s.dropFleetEvents(id)

@@ -85,7 +85,6 @@ func (c AddFleetLocations) decide(s *State, now event.Time) ([]Event, error) {
 	return append([]Event{&FleetLocationsAdded{Fleet: c.Fleet, Locations: slices.Clone(c.Locations)}}, noted...), nil
 }
 
-// checkNewLocations rejects invalid new locations of a fleet.
 func (s *State) checkNewLocations(names []string, others int) error {
 	if len(names) == 0 {
 		return errNoCustomLocation()

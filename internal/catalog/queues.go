@@ -166,7 +166,6 @@ func listOf[T any](list []T) []T {
 	return slices.Clone(list)
 }
 
-// check rejects an invalid queue.
 func (q Queue) check() error {
 	if q.Timeout < minQueueTimeout || q.Timeout > maxQueueTimeout {
 		return fault.New(fault.InvalidRequest, "TimeoutInSeconds must be from %d to %d", minQueueTimeout,

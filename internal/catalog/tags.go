@@ -84,7 +84,6 @@ func (s *State) tagNew(resource string, tags []Tag) ([]Event, error) {
 	return []Event{&ResourceTagged{Resource: resource, Tags: slices.Clone(tags)}}, nil
 }
 
-// checkTags rejects invalid tags.
 func checkTags(tags []Tag) error {
 	keys := make([]string, len(tags))
 	for i, t := range tags {

@@ -263,7 +263,6 @@ func (n *Node) subscribe() (unsubscribe func(), err error) {
 	return unsubscribe, nil
 }
 
-// loop drives the machine.
 func (n *Node) loop(ctx, inside context.Context) error {
 	ticker := n.cfg.Clock.NewTicker(n.cfg.Renew / 20)
 	defer ticker.Stop()
@@ -323,7 +322,6 @@ func (n *Node) drain() {
 	}
 }
 
-// step executes one step of the machine.
 func (n *Node) step(ctx context.Context) {
 	a := n.machine.Step(n.elapsed())
 	if run := n.machine.Self(); run != n.run {

@@ -45,7 +45,6 @@ func (s *server) receive(p channel.Packet) {
 	}
 }
 
-// handle executes one request.
 func (s *server) handle(r channel.Request) {
 	n, accepted := s.n, false
 	owning := r.Shard < uint64(len(n.owning)) && n.owning[r.Shard].Load()

@@ -96,7 +96,6 @@ type Target struct {
 	Location     string // in the fleet; "": any
 }
 
-// targetOf returns the target with a name.
 func targetOf(name string) Target {
 	switch id := name[strings.LastIndexByte(name, '/')+1:]; {
 	case strings.HasPrefix(id, "fleet-"):

@@ -46,12 +46,10 @@ func shown[R, W any](records []R, show func(R) *W) []W {
 	return list
 }
 
-// invalid returns an InvalidRequestException.
 func invalid(format string, args ...any) error {
 	return fault.New(fault.InvalidRequest, format, args...)
 }
 
-// notFound returns a NotFoundException.
 func notFound(format string, args ...any) error { return fault.New(fault.NotFound, format, args...) }
 
 // A catalogReader reads the catalog, and counts what the rooms hold: lookups and pages of what requests name. It

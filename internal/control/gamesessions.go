@@ -44,7 +44,6 @@ type start struct {
 	fresh         bool          // the token was drawn for this request
 }
 
-// startGameSession creates a game session.
 func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSessionInput, how start) (
 	*wire.GameSession, error,
 ) {

@@ -70,7 +70,6 @@ type sessionKey struct {
 	ordinal uint64
 }
 
-// notifyWatches notifies the watches of game sessions.
 func (p *Plane) notifyWatches(c *router.Commit) {
 	if c.Recovered {
 		p.watches.NotifyAll()

@@ -84,7 +84,6 @@ type parts struct {
 	memory reflect.Type // what reading allocates: the target of opPointer; a slice of elem for opList and opPointers
 }
 
-// A field of a struct.
 type field struct {
 	item
 	key    byte

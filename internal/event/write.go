@@ -184,7 +184,6 @@ func (x *item) bits(p unsafe.Pointer) uint64 {
 	}
 }
 
-// appendInt appends a signed integer.
 func (x *item) appendInt(dst []byte, bits uint64) []byte {
 	unused := 64 - 8*x.size
 	if v := int64(bits<<unused) >> unused; v < 0 {

@@ -277,7 +277,6 @@ func (r *Room) expireProcess(p *Process, now event.Time) []any {
 	}
 }
 
-// process finds a server process, for internal use.
 func (r *Room) process(key ProcessKey) (*Process, bool) {
 	if r.live != nil {
 		p, ok := r.byKey[key]

@@ -202,10 +202,8 @@ type limitedContext struct {
 	deadline time.Time
 }
 
-// Deadline implements context.Context.
 func (c *limitedContext) Deadline() (time.Time, bool) { return c.deadline, true }
 
-// Err implements context.Context.
 func (c *limitedContext) Err() error {
 	err := c.Context.Err()
 	if err != nil && errors.Is(context.Cause(c.Context), context.DeadlineExceeded) {
@@ -217,7 +215,6 @@ func (c *limitedContext) Err() error {
 // bodyTime limits how long reading a request's body takes.
 const bodyTime = 10 * time.Second
 
-// body reads the whole body of a request.
 func (c *call) body() ([]byte, error) {
 	conn := http.NewResponseController(c.w)
 	// A server whose writer has no deadlines sets its own.

@@ -49,7 +49,6 @@ func (c *creation) gameProperties() []wire.GameProperty {
 	return properties
 }
 
-// created is the result of a creation.
 type created struct {
 	sessionID string
 	session   *wire.GameSession          // its latest known state; nil if placed

@@ -115,7 +115,6 @@ func (o *object) text(name string, least, most int) string {
 	return o.textOf(name, value, least, most)
 }
 
-// optionalText reads a string that may be absent.
 func (o *object) optionalText(name string, least, most int) string {
 	value, ok := o.get(name)
 	if !ok {
@@ -146,7 +145,6 @@ func (o *object) integer(name string, least, most int32) int32 {
 	return o.integerOf(name, value, least, most)
 }
 
-// optionalInteger reads an integer that may be absent.
 func (o *object) optionalInteger(name string, least, most int32) wire.Opt[int32] {
 	value, ok := o.get(name)
 	if !ok {

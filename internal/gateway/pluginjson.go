@@ -12,7 +12,6 @@ import (
 // pythonTime is str(datetime) of Python for a time in UTC: with six decimals, or none if they are all zero.
 type pythonTime struct{ time.Time }
 
-// MarshalText implements encoding.TextMarshaler.
 func (t pythonTime) MarshalText() ([]byte, error) {
 	u := t.UTC().Truncate(time.Microsecond)
 	layout := "2006-01-02 15:04:05-07:00"
@@ -36,7 +35,6 @@ type pythonObject struct {
 	only   bool // omit all members but those in always
 }
 
-// MarshalJSON implements json.Marshaler.
 func (o pythonObject) MarshalJSON() ([]byte, error) {
 	text := []byte{'{'}
 	for field, value := range reflect.ValueOf(o.shape).Elem().Fields() {

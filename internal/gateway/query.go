@@ -8,7 +8,6 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// query reads the query string of a request.
 func (c *call) query() (*query, error) {
 	values, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {

@@ -156,7 +156,6 @@ func sameRequest(s *wire.GameSession, in *creation) bool {
 	})
 }
 
-// propertyOf returns the value of a game property.
 func propertyOf(s *wire.GameSession, key string) (string, bool) {
 	for _, p := range s.GameProperties {
 		if p.Key == key {

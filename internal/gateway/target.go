@@ -92,7 +92,6 @@ func (g *Gateway) defaultTarget(ctx context.Context) (Target, error) {
 	return Target{FleetID: id}, err
 }
 
-// target returns the target of a creation.
 func (g *Gateway) target(ctx context.Context, c *creation) (Target, error) {
 	if c.target != (Target{}) {
 		return c.target, nil

@@ -140,12 +140,10 @@ func (c *call) checkCreation(in *creation) error {
 	return c.mayActFor(in.player)
 }
 
-// build reads the build of a client.
 func (o *object) build() wire.Opt[int32] {
 	return o.optionalInteger("buildId", minBuild, maxBuild)
 }
 
-// newPlayer reads a player that joins.
 func (o *object) newPlayer() newPlayer {
 	return newPlayer{id: o.text("id", 1, maxPlayerID), data: o.optionalText("data", 1, maxPlayerData)}
 }

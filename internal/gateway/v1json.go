@@ -98,7 +98,6 @@ func (m *matchView) add(subject, player, playerSession string) {
 	}
 }
 
-// A ticketView is a matchmaking ticket.
 type ticketView struct {
 	ID            string                              `json:"id"`
 	Configuration string                              `json:"configuration"`
@@ -140,7 +139,6 @@ func viewTicket(t *wire.MatchmakingTicket, subject string) *ticketView {
 	return v
 }
 
-// A placementView is a placement by a queue.
 type placementView struct {
 	ID        string                         `json:"id"`
 	Queue     string                         `json:"queue"`

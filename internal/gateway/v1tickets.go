@@ -80,7 +80,6 @@ func (c *call) startTicket() (*wire.StartMatchmakingInput, error) {
 	return in, nil
 }
 
-// ticketPlayer reads a player of a ticket.
 func (o *object) ticketPlayer() wire.Player {
 	p := wire.Player{PlayerId: o.text("id", 1, maxPlayerID), Team: o.optionalText("team", 1, maxTeam),
 		LatencyInMs: o.latencies("latencies")}

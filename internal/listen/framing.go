@@ -57,13 +57,11 @@ func (c *framed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// NetConn is the connection below.
 func (c *framed) NetConn() net.Conn { return c.Conn }
 
 // SyscallConn gives the system's side of the connection, for writing.
 func (c *framed) SyscallConn() (syscall.RawConn, error) { return syscallConn(c.Conn) }
 
-// CloseWrite ends the sending half.
 func (c *framed) CloseWrite() error { return closeWrite(c.Conn) }
 
 // A place is where in a request the next byte stands.

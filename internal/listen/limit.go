@@ -119,5 +119,4 @@ func (c *counted) Close() error {
 // SyscallConn gives the system's side of the connection.
 func (c *counted) SyscallConn() (syscall.RawConn, error) { return syscallConn(c.Conn) }
 
-// CloseWrite ends the sending half.
 func (c *counted) CloseWrite() error { return closeWrite(c.Conn) }

@@ -65,7 +65,6 @@ type Listener struct {
 	silent  *list.List                 // of net.Conn, the oldest first
 }
 
-// accepted is one answer of Accept.
 type accepted struct {
 	conn net.Conn
 	err  error

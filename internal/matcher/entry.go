@@ -39,7 +39,6 @@ type ping struct {
 	ms       float64
 }
 
-// players returns the number of players.
 func (e *entry) players() int { return len(e.ticket.Players) }
 
 // older orders entries by age, with ties broken by arrival.

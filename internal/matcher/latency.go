@@ -95,7 +95,6 @@ func (r *latencyRule) near(t *trial, location int32) (near, final bool) {
 	return average-low <= r.distance && high-average <= r.distance, (high-low)/2 > r.distance*(1+1e-9)
 }
 
-// latency returns the ticket's latency to a location.
 func (e *entry) latency(column int, location int32) (ms float64, ok bool) {
 	for _, ping := range e.pings[column] {
 		if ping.location == location {

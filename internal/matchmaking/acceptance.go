@@ -138,7 +138,6 @@ func (e *MatchAnswered) apply(s *State) {
 		Match:   m})
 }
 
-// answer finds a player's answer.
 func (m *Match) answer(player string) (Answer, bool) {
 	i, ok := slices.BinarySearchFunc(m.Answers, player,
 		func(a Answer, id string) int { return cmp.Compare(a.PlayerID, id) })

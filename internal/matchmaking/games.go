@@ -102,7 +102,6 @@ func (c FillFailed) decide(s *State, now event.Time) ([]any, error) {
 
 func (FillFailed) answer(*State) any { return nil }
 
-// inStage finds a match in the given stage.
 func (s *State) inStage(id string, stage Stage) (*Match, bool) {
 	m, ok := s.matches.Get(id)
 	return m, ok && m.Stage == stage

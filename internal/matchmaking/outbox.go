@@ -63,7 +63,6 @@ func (s *State) announceSearching(t *Ticket, at event.Time) {
 	})
 }
 
-// announceAcceptance announces the result of an acceptance.
 func (s *State) announceAcceptance(m *Match, how string, at event.Time) {
 	s.announce(&Announcement{
 		At: at, Type: AcceptMatchCompleted, Configuration: m.Settings.Configuration, Tickets: s.ticketsOf(m), Match: m,

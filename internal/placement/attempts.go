@@ -91,7 +91,6 @@ func (c Ended) decide(s *State, now event.Time) ([]any, error) {
 
 func (c Ended) answer(s *State) any { return s.shown(c.ID) }
 
-// runs reports whether this attempt is running.
 func (p *Placement) runs(number int) bool { return p.AttemptRunning() && p.Attempt.Number == number }
 
 // attemptEnded ends the running attempt, and the placement if no time is left.

@@ -84,7 +84,6 @@ func (p *Placement) AttemptRunning() bool {
 // waits reports whether the placement is PENDING without a running attempt: its deadline is a timer.
 func (p *Placement) waits() bool { return !p.HasEnded() && !p.AttemptRunning() }
 
-// nextAttempt returns the number of the next attempt.
 func (p *Placement) nextAttempt() int {
 	if p.Attempt == nil {
 		return 1

@@ -29,7 +29,6 @@ type notes struct{ definitions []telemetry.Definition }
 // description is how a metric describes itself: it shows its parts in no other way.
 var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "([^"]*)", .*variableLabels: \{([^}]*)\}`)
 
-// Register implements prometheus.Registerer.
 func (n *notes) Register(c prometheus.Collector) error {
 	descs := make(chan *prometheus.Desc, 1)
 	c.Describe(descs)
@@ -59,7 +58,6 @@ func kindOf(c prometheus.Collector) string {
 	}
 }
 
-// MustRegister implements prometheus.Registerer.
 func (n *notes) MustRegister(all ...prometheus.Collector) {
 	for _, c := range all {
 		if err := n.Register(c); err != nil {
@@ -68,5 +66,4 @@ func (n *notes) MustRegister(all ...prometheus.Collector) {
 	}
 }
 
-// Unregister implements prometheus.Registerer.
 func (n *notes) Unregister(prometheus.Collector) bool { return false }

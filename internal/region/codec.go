@@ -70,7 +70,6 @@ func DecodeCommand(data []byte) (Command, error) {
 	return c, nil
 }
 
-// nextCommand decodes a value of Commands.
 func nextCommand(data []byte) (v any, rest []byte, err error) {
 	p, rest, err := Commands.NextValue(data)
 	if err != nil {

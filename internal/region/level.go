@@ -142,7 +142,6 @@ func (m *Machine) setLevel(level int) {
 // Level returns the feature level of the shard, from 1.
 func (m *Machine) Level() int { return m.level }
 
-// levelOf returns the feature level of a command.
 func levelOf(c Command) int {
 	level := Commands.Level(c)
 	if inner, ok := inner(c); ok {

@@ -50,7 +50,6 @@ func (m *Machine) changed(number uint16) {
 	}
 }
 
-// dropLive removes a room from live.
 func (m *Machine) dropLive(number uint16) {
 	delete(m.frozen, number)
 	m.queue.Delete(deadline{m.deadlines[number], number})

@@ -74,7 +74,6 @@ func (p *parser) failAt(offset int, format string, args ...any) error {
 // position converts an offset to a character number, from 1.
 func (p *parser) position(offset int) int { return utf8.RuneCountInString(p.input[:offset]) + 1 }
 
-// take returns the next token and advances.
 func (p *parser) take() (token, error) {
 	t := p.next
 	return t, p.advance()

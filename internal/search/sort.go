@@ -144,7 +144,6 @@ func Merge(s Sort, limit int, lists ...[]Hit) []Hit {
 	return merged
 }
 
-// before reports whether a comes before b.
 func (s Sort) before(a, b Hit) bool {
 	ra, rb := a.Position.rank(), b.Position.rank()
 	return s.compare(&ra, &rb) < 0

@@ -81,7 +81,6 @@ func (a *admission) inBurst(n int64) bool {
 	return n <= burstLimit*a.limit && now-a.since.Load() <= int64(burstTime)
 }
 
-// leave ends a call.
 func (a *admission) leave() { a.inFlight.Add(-1) }
 
 // A throttle limits the calls of each access key.

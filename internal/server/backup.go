@@ -52,7 +52,6 @@ const (
 	cutPause = 500 * time.Millisecond
 )
 
-// snapshot takes a consistent snapshot of the journals.
 func (s *service) snapshot(ctx context.Context) (journal.ConsistentSnapshot, error) {
 	begun := s.cfg.Clock.Now()
 	for {

@@ -107,7 +107,6 @@ func (s *service) agree(ctx context.Context, own identity) error {
 	return own.raise(s.cfg.Data, agreed.InForce())
 }
 
-// identityKey is the key of the cluster's identity.
 const identityKey = "identity"
 
 // amend changes the identity of the cluster, and returns it. change may be called several times.
@@ -165,7 +164,6 @@ func (s *service) place() telemetry.Place {
 // expired.
 const transferLimit = 5 * time.Second
 
-// transferShards transfers this node's shards to the others.
 func (s *service) transferShards() {
 	if s.nodes == nil {
 		return

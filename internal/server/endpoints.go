@@ -36,7 +36,6 @@ func (s *service) openGateway(ctx context.Context) (err error) {
 	return err
 }
 
-// openEndpoints opens the endpoints of the main port.
 func (s *service) openEndpoints(context.Context) error {
 	calls := newAdmission(s.cfg.MaxCalls, s.cfg.Clock)
 	bodies := listen.NewBudget(int64(s.cfg.MaxBodyMemory) << 20)

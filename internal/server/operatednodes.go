@@ -18,7 +18,6 @@ type operatedNodes struct{ *service }
 
 var errNoNodes = fault.New(fault.InvalidRequest, "This service is not part of a cluster.")
 
-// List implements operator.Nodes.
 func (o operatedNodes) List(ctx context.Context) (list operator.NodeList, err error) {
 	if o.nodes == nil {
 		return list, errNoNodes
@@ -53,7 +52,6 @@ func (o operatedNodes) List(ctx context.Context) (list operator.NodeList, err er
 	return list, nil
 }
 
-// Remove implements operator.Nodes.
 func (o operatedNodes) Remove(ctx context.Context, node string) error {
 	if o.nodes == nil {
 		return errNoNodes

@@ -76,7 +76,6 @@ func checkHeader(h backup.Header) error {
 	return nil
 }
 
-// checkEmpty rejects a directory that is not empty.
 func checkEmpty(data string) error {
 	entries, err := os.ReadDir(data)
 	switch {

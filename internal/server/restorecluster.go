@@ -64,7 +64,6 @@ func copyBackup(data string, from io.Reader) (h backup.Header, err error) {
 	return sum.Header, err
 }
 
-// restorationKey is the key of the cluster's restoration.
 const restorationKey = "restoration"
 
 // A restoration is the state of filling a region.

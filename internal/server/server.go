@@ -221,7 +221,6 @@ func (s *service) listening() listen.Config {
 	return listen.Config{TLS: s.tls, RefusePlain: s.cfg.Plaintext == "refuse"}
 }
 
-// openPlane creates the control plane with its drivers.
 func (s *service) openPlane(context.Context) (err error) {
 	endpoint := serverEndpoint(&s.cfg, s.listener.Addr())
 	plane := control.Config{
@@ -258,7 +257,6 @@ func (s *service) count(shard int, facts []event.Fact) {
 	}
 }
 
-// coreSettings returns the settings of the core.
 func coreSettings(c *config.Config) region.Settings {
 	f := fleet.DefaultSettings(c.Region)
 	f.TokenLifetime = c.AuthTokenLifetime

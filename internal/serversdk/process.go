@@ -39,7 +39,6 @@ type departure struct {
 	at      time.Time
 }
 
-// attach adds a socket to its process.
 func (r *registry) attach(key processKey) *process {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +52,6 @@ func (r *registry) attach(key processKey) *process {
 	return p
 }
 
-// detach removes a socket from its process.
 func (r *registry) detach(p *process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

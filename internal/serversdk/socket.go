@@ -260,7 +260,6 @@ func (s *socket) close() {
 	}
 }
 
-// logInfo logs at level Info.
 func (s *socket) logInfo(message string, args ...any) {
 	if s.endpoint.log.Enabled(context.Background(), slog.LevelInfo) {
 		s.logger().Info(message, args...)

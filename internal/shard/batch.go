@@ -69,7 +69,6 @@ func emptied[T any](s []T) []T {
 
 func (b *batch[M]) empty() bool { return len(b.answers) == 0 && b.buf.Len() == 0 && !b.refresh }
 
-// records returns the number of journal records.
 func (b *batch[M]) records() int {
 	if b.buf.Len() == 0 {
 		return 0
@@ -120,7 +119,6 @@ func (b *batch[M]) open(owner uint64) {
 	}
 }
 
-// begin begins another record.
 func (b *batch[M]) begin(owner uint64) {
 	version := byte(ordinaryRecord)
 	if b.recovered {

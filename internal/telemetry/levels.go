@@ -30,14 +30,12 @@ func register[T any](m *Metrics, ask func() (T, bool), all []gauge[T]) {
 	m.registry.MustRegister(g)
 }
 
-// Describe implements prometheus.Collector.
 func (g *gauges[T]) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range g.descs {
 		to <- d
 	}
 }
 
-// Collect implements prometheus.Collector.
 func (g *gauges[T]) Collect(to chan<- prometheus.Metric) {
 	now, ok := g.ask()
 	if !ok {
@@ -119,13 +117,11 @@ func (m *Metrics) Place(ask func() Place) {
 	m.registry.MustRegister(p)
 }
 
-// Describe implements prometheus.Collector.
 func (p *place) Describe(to chan<- *prometheus.Desc) {
 	to <- p.owned
 	to <- p.members
 }
 
-// Collect implements prometheus.Collector.
 func (p *place) Collect(to chan<- prometheus.Metric) {
 	now := p.ask()
 	for i, owned := range now.Owned {

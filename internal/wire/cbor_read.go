@@ -216,7 +216,6 @@ func (d *cborReader) chunks() []byte {
 	return whole
 }
 
-// text reads a string.
 func (d *cborReader) text(name string, rule *textRule) string {
 	if !d.is(cborText) {
 		d.wrong(name, "a text string")
@@ -232,7 +231,6 @@ func (d *cborReader) text(name string, rule *textRule) string {
 	return s
 }
 
-// bool reads a boolean.
 func (d *cborReader) bool(name string) bool {
 	c := d.data[d.pos]
 	if c != cborFalse && c != cborTrue {
@@ -243,10 +241,8 @@ func (d *cborReader) bool(name string) bool {
 	return c == cborTrue
 }
 
-// int32 reads an integer of 32 bits.
 func (d *cborReader) int32(name string) int32 { return int32(d.integer(name, 32)) }
 
-// int64 reads an integer of 64 bits.
 func (d *cborReader) int64(name string) int64 { return d.integer(name, 64) }
 
 // integer reads an integer, or a float without a fraction, of so many bits.
@@ -324,7 +320,6 @@ func (d *cborReader) isNumber() bool {
 	}
 }
 
-// float32 reads a number as a float32.
 func (d *cborReader) float32(name string) float32 {
 	f := d.float64(name)
 	if math.Abs(f) > math.MaxFloat32 && !math.IsInf(f, 0) {
@@ -333,7 +328,6 @@ func (d *cborReader) float32(name string) float32 {
 	return float32(f)
 }
 
-// float64 reads a number.
 func (d *cborReader) float64(name string) float64 {
 	if !d.isNumber() {
 		d.wrong(name, "a number")

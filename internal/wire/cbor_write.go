@@ -126,7 +126,6 @@ func appendCBORInt(b []byte, n int64) []byte {
 	return appendCBORHead(b, cborUint, uint64(n))
 }
 
-// appendCBORBool appends a boolean.
 func appendCBORBool(b []byte, v bool) []byte {
 	if v {
 		return append(b, cborTrue)

@@ -174,7 +174,6 @@ type rangeRule struct {
 	sensitive bool
 }
 
-// bound makes a bound of a rangeRule.
 func bound(v float64) *float64 { return &v }
 
 // number checks a number. Every integer of the model's ranges is exact as a float64.

@@ -53,7 +53,6 @@ func (s *jsonScanner) peek() byte {
 	return 0
 }
 
-// space skips white space.
 func (s *jsonScanner) space() {
 	for s.pos < len(s.data) {
 		switch s.data[s.pos] {
@@ -65,7 +64,6 @@ func (s *jsonScanner) space() {
 	}
 }
 
-// value walks over any value.
 func (s *jsonScanner) value() bool {
 	switch c := s.peek(); {
 	case c == '"':
@@ -138,7 +136,6 @@ func (s *jsonScanner) member() bool {
 	return s.value()
 }
 
-// text walks over a string.
 func (s *jsonScanner) text() bool {
 	for s.pos++; ; s.pos++ {
 		s.pos += plainLen(s.data[s.pos:])
@@ -178,7 +175,6 @@ func (s *jsonScanner) escape() bool {
 	}
 }
 
-// number walks over a number.
 func (s *jsonScanner) number() bool {
 	if s.peek() == '-' {
 		s.pos++

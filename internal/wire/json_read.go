@@ -123,7 +123,6 @@ func (d *jsonReader) more(left int, end byte) (int, bool) {
 // skip passes over the value of an unknown member.
 func (d *jsonReader) skip() { d.lex.SkipRecursive() }
 
-// text reads a string.
 func (d *jsonReader) text(name string, rule *textRule) string {
 	if d.kind() != jlexer.TokenString {
 		d.wrong(name, "a string")
@@ -134,7 +133,6 @@ func (d *jsonReader) text(name string, rule *textRule) string {
 	return s
 }
 
-// bool reads a boolean.
 func (d *jsonReader) bool(name string) bool {
 	if d.kind() != jlexer.TokenBool {
 		d.wrong(name, "a boolean")
@@ -143,10 +141,8 @@ func (d *jsonReader) bool(name string) bool {
 	return d.lex.Bool()
 }
 
-// int32 reads an integer of 32 bits.
 func (d *jsonReader) int32(name string) int32 { return int32(d.integer(name, 32)) }
 
-// int64 reads an integer of 64 bits.
 func (d *jsonReader) int64(name string) int64 { return d.integer(name, 64) }
 
 // integer reads a whole number of so many bits. Some clients write whole numbers with a fraction or an exponent: 5.0 is
@@ -169,10 +165,8 @@ func (d *jsonReader) integer(name string, bits int) int64 {
 	return 0
 }
 
-// float32 reads a number as a float32.
 func (d *jsonReader) float32(name string) float32 { return float32(d.float(name, 32)) }
 
-// float64 reads a number.
 func (d *jsonReader) float64(name string) float64 { return d.float(name, 64) }
 
 // float reads a number or one of the strings that stand for what JSON numbers cannot be. Source: Smithy specification,

@@ -22,7 +22,6 @@ type entry[V any] struct {
 	value V
 }
 
-// read reads a map.
 func (mapOf[V]) read(d bodyReader, element *value) unsafe.Pointer {
 	r := d.common()
 	entries := make(map[string]V)

@@ -11,7 +11,6 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// matchPlayers are a ticket's players for the API.
 func matchPlayers(op string, players []session.Player) ([]types.Player, error) {
 	list := make([]types.Player, 0, len(players))
 	for _, player := range players {

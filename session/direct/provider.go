@@ -98,7 +98,6 @@ func (p *Provider) configured(op string) (*api, error) {
 // namedCredentials makes failures to get credentials known as such: the SDK returns them from any call.
 type namedCredentials struct{ aws.CredentialsProvider }
 
-// Retrieve implements aws.CredentialsProvider.
 func (c namedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	keys, err := c.CredentialsProvider.Retrieve(ctx)
 	if err != nil {

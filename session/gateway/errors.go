@@ -79,7 +79,6 @@ type problem struct {
 // text is a string that forgives: whatever else is there is shown as it is.
 type text string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *text) UnmarshalJSON(data []byte) error {
 	var s string
 	if json.Unmarshal(data, &s) != nil {

@@ -15,7 +15,6 @@ import (
 // maxBody is how many bytes of an answer are read; a longer one is an error.
 const maxBody = 4 << 20
 
-// A request is one call of the gateway.
 type request struct {
 	op     string // for errors
 	method string
@@ -106,7 +105,6 @@ func lost(ctx context.Context, op string, err error) error {
 	return &session.Error{Op: op, Kind: kind, Message: message, Err: err}
 }
 
-// decodeObject reads an object.
 func decodeObject[T any](data []byte, out *T) error {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return errors.New("it is no JSON object")
@@ -114,7 +112,6 @@ func decodeObject[T any](data []byte, out *T) error {
 	return json.Unmarshal(data, out)
 }
 
-// decodeList reads an array.
 func decodeList[T any](data []byte, out *[]T) error {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		return errors.New("it is no JSON array")

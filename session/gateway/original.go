@@ -170,7 +170,6 @@ func (g gameSession) result() session.SearchResult {
 // number is a whole number that may come as text, or as 4.0: the clients of the original gateway take all of them.
 type number int32
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (n *number) UnmarshalJSON(data []byte) error {
 	var s string
 	if json.Unmarshal(data, &s) != nil {

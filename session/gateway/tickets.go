@@ -24,7 +24,6 @@ type ticketPlayer struct {
 	Latencies  map[string]int `json:"latencies,omitempty"`
 }
 
-// A ticketObject is a ticket.
 type ticketObject struct {
 	ID            string `json:"id"`
 	Status        string `json:"status"`
@@ -124,7 +123,6 @@ func (o ticketObject) matchID(id string) string {
 	return fmt.Sprintf("%s/%08x", id, sum.Sum32())
 }
 
-// A placementObject is a placement.
 type placementObject struct {
 	ID     string `json:"id"`
 	Status string `json:"status"`

@@ -72,7 +72,6 @@ func (l *LAN) Search(ctx context.Context, r session.FindRequest, found func(sess
 	return nil
 }
 
-// Update implements session.Beacon.
 func (b *beacon) Update(advert session.Advert) error {
 	if err := b.lan.enter(context.Background(), "Update"); err != nil {
 		return err
@@ -87,7 +86,6 @@ func (b *beacon) Update(advert session.Advert) error {
 	return nil
 }
 
-// Close implements session.Beacon.
 func (b *beacon) Close() error {
 	b.lan.mu.Lock()
 	defer b.lan.mu.Unlock()

@@ -169,10 +169,8 @@ func (b *Bot) welcomed(_ *gamenet.Session, data []byte) (gamenet.Handler, error)
 	return handler{b}, nil
 }
 
-// OnConnected implements gamenet.Handler.
 func (handler) OnConnected(*gamenet.Session) {}
 
-// OnPacket implements gamenet.Handler.
 func (b handler) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 	message, err := protocol.FromServer(p.ID, p.Payload)
 	if err != nil {

@@ -72,7 +72,6 @@ func (g *game) do(job func()) error {
 	return err
 }
 
-// start begins the game session.
 func (g *game) start(ctx context.Context, gs gameserver.GameSession) {
 	g.out.line("LogSampleGame: GameSession Initializing : %s", gs.GameSessionID)
 	g.printTeams(gs)

@@ -16,14 +16,12 @@ type guest struct {
 	goodbye  bool // said Leave
 }
 
-// OnConnected implements gamenet.Handler.
 func (p *guest) OnConnected(s *gamenet.Session) {
 	if p.game.do(func() { p.game.join(s, p) }) == nil { // otherwise the process has ended
 		p.game.out.line("LogNet: Join succeeded: player %d", p.number)
 	}
 }
 
-// OnPacket implements gamenet.Handler.
 func (p *guest) OnPacket(s *gamenet.Session, packet gamenet.Packet) {
 	message, err := protocol.FromPlayer(packet.ID, packet.Payload)
 	if err != nil {
@@ -76,5 +74,4 @@ func (p *guest) OnDisconnected(_ *gamenet.Session, cause error) {
 	g.settle()
 }
 
-// OnClosing implements gamenet.ClosingHandler.
 func (p *guest) OnClosing(s *gamenet.Session) { s.Disconnect("the game server is ending") }

@@ -16,7 +16,6 @@ const highestPort = 60000
 // system gives out by itself some are too high.
 type playerPorts struct{ gamenet.Transport }
 
-// Listen implements gamenet.Transport.
 func (t playerPorts) Listen(ctx context.Context, address string) (gamenet.Listener, error) {
 	const attempts = 64
 	_, wanted, err := net.SplitHostPort(address)

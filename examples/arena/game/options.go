@@ -53,7 +53,6 @@ type options struct {
 	helloLimit      time.Duration // no flag: 0 for the default of the handshake
 }
 
-// parse reads the command line.
 func parse(args []string) (options, error) {
 	o, err := parseFlags(args)
 	if err != nil {

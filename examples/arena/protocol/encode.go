@@ -61,7 +61,6 @@ func (m Notice) Append(dst []byte) []byte { return appendText(dst, m.Text, MaxTe
 // Append implements Message.
 func (m Echo) Append(dst []byte) []byte { return order.AppendUint64(dst, m.Value) }
 
-// appendText adds a text.
 func appendText(dst []byte, text string, most int) []byte {
 	text = Clean(text, most)
 	return append(append(dst, byte(len(text))), text...)

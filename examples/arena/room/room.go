@@ -35,7 +35,6 @@ type Room struct {
 	places  []protocol.Place
 }
 
-// A player is in the room.
 type player struct {
 	number   uint32
 	name     string

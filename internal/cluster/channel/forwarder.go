@@ -233,7 +233,6 @@ func (f *Forwarder) Receive(now time.Duration, p Packet) error {
 	return nil
 }
 
-// answered processes one response.
 func (f *Forwarder) answered(cl *client, r Frame, now time.Duration) {
 	if r.Kind == Farewell {
 		cl.finished = true

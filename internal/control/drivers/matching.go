@@ -48,7 +48,6 @@ func newMatching(drivers *Drivers) *matching {
 	return d
 }
 
-// begin begins to drive.
 func (d *matching) begin() {
 	d.step(func(m *matchdriver.Driver) {
 		m.SetCatalog(d.cfg.Router.Catalog())
@@ -56,7 +55,6 @@ func (d *matching) begin() {
 	})
 }
 
-// carryOut carries out a request.
 func (d *matching) carryOut(r matchdriver.Request) {
 	switch {
 	case r.Maker != nil:

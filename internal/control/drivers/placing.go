@@ -55,7 +55,6 @@ func (d *placing) observe(c *router.Commit, drives bool) {
 	}
 }
 
-// carryOut carries out a request.
 func (d *placing) carryOut(r placer.Request) {
 	switch {
 	case r.Past != nil:

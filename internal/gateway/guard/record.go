@@ -18,7 +18,6 @@ func recording(w http.ResponseWriter) *recorder {
 	return &recorder{ResponseWriter: w}
 }
 
-// WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 && status >= http.StatusOK { // not an informational one
 		r.status = status
@@ -26,7 +25,6 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter.
 func (r *recorder) Write(p []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK

@@ -70,7 +70,6 @@ func webURL(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// A verifier verifies tokens.
 type verifier struct {
 	want  Tokens
 	keys  *keySet
@@ -89,7 +88,6 @@ var (
 	errScope = errors.New("the token does not have the scope")
 )
 
-// claims are the claims that are checked.
 type claims struct {
 	jwt.Claims
 

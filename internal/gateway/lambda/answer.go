@@ -26,7 +26,6 @@ type answer struct {
 // errStream is the error of writes to an event stream.
 var errStream = errors.New("streams cannot be written here")
 
-// Header implements http.ResponseWriter.
 func (a *answer) Header() http.Header { return a.header }
 
 // WriteHeader implements http.ResponseWriter. It cancels the request of an event stream.
@@ -41,7 +40,6 @@ func (a *answer) WriteHeader(status int) {
 	}
 }
 
-// Write implements http.ResponseWriter.
 func (a *answer) Write(p []byte) (int, error) {
 	if a.status == 0 {
 		if a.header.Get("Content-Type") == "" {

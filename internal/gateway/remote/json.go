@@ -31,7 +31,6 @@ type jsonClient struct {
 	http     aws.HTTPClient
 }
 
-// CreateGameSession implements legacyAPI.
 func (c *jsonClient) CreateGameSession(ctx context.Context, in *gamelift.CreateGameSessionInput, _ ...option) (
 	*gamelift.CreateGameSessionOutput, error,
 ) {
@@ -42,7 +41,6 @@ func (c *jsonClient) CreateGameSession(ctx context.Context, in *gamelift.CreateG
 	return &gamelift.CreateGameSessionOutput{GameSession: out.GameSession.shape()}, nil
 }
 
-// DescribeGameSessions implements legacyAPI.
 func (c *jsonClient) DescribeGameSessions(ctx context.Context, in *gamelift.DescribeGameSessionsInput, _ ...option) (
 	*gamelift.DescribeGameSessionsOutput, error,
 ) {
@@ -57,7 +55,6 @@ func (c *jsonClient) DescribeGameSessions(ctx context.Context, in *gamelift.Desc
 		NextToken: out.NextToken}, nil
 }
 
-// CreatePlayerSessions implements legacyAPI.
 func (c *jsonClient) CreatePlayerSessions(ctx context.Context, in *gamelift.CreatePlayerSessionsInput, _ ...option) (
 	*gamelift.CreatePlayerSessionsOutput, error,
 ) {
@@ -69,7 +66,6 @@ func (c *jsonClient) CreatePlayerSessions(ctx context.Context, in *gamelift.Crea
 		nil
 }
 
-// DescribePlayerSessions implements legacyAPI.
 func (c *jsonClient) DescribePlayerSessions(
 	ctx context.Context, in *gamelift.DescribePlayerSessionsInput, _ ...option,
 ) (*gamelift.DescribePlayerSessionsOutput, error) {

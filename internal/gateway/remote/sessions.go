@@ -45,12 +45,10 @@ func (s *sessions) describe(ctx context.Context, id string, options ...option) (
 	return convert[wire.GameSession](&out.GameSessions[0]), nil
 }
 
-// DescribeGameSession implements gateway.Service.
 func (s *sessions) DescribeGameSession(ctx context.Context, gameSessionID string) (*wire.GameSession, error) {
 	return s.describe(ctx, gameSessionID)
 }
 
-// AwaitGameSession implements gateway.Service.
 func (s *sessions) AwaitGameSession(ctx context.Context, gameSessionID string) (settled *wire.GameSession, err error) {
 	err = s.states.follow(ctx, gameSessionID, func(g *wire.GameSession) (bool, error) {
 		settled = copied(g)
@@ -62,7 +60,6 @@ func (s *sessions) AwaitGameSession(ctx context.Context, gameSessionID string) (
 	return settled, nil
 }
 
-// WatchGameSession implements gateway.Service.
 func (s *sessions) WatchGameSession(
 	ctx context.Context, gameSessionID string, changed func(*wire.GameSession) error,
 ) error {
@@ -108,7 +105,6 @@ func (s *sessions) createGameSession(ctx context.Context, in *gamelift.CreateGam
 	return convert[wire.GameSession](out.GameSession), nil
 }
 
-// CreatePlayerSessions implements gateway.Service.
 func (s *sessions) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerSessionsInput) (
 	*wire.CreatePlayerSessionsOutput, error,
 ) {
@@ -119,7 +115,6 @@ func (s *sessions) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlay
 	return out, err
 }
 
-// DescribePlayerSessions implements gateway.Service.
 func (s *sessions) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (
 	*wire.DescribePlayerSessionsOutput, error,
 ) {

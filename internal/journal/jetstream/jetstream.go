@@ -232,7 +232,6 @@ func (e *Engine) start(ctx context.Context) error {
 	return nil
 }
 
-// connect opens the connection and its JetStream.
 func (e *Engine) connect() (err error) {
 	if e.conn, err = e.dial(plainUser); err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 // JetStream API error codes.
 const wrongLastSequence jetstream.ErrorCode = 10071
 
-// shardJournal is the journal of one shard.
 type shardJournal struct {
 	engine    *Engine
 	stream    jetstream.Stream

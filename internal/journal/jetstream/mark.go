@@ -110,7 +110,6 @@ func (m *mark) store(seq uint64) error {
 	return err
 }
 
-// closeMarks closes all marks.
 func (e *Engine) closeMarks() error {
 	e.marksMu.Lock()
 	defer e.marksMu.Unlock()

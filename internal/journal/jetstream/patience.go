@@ -94,7 +94,6 @@ func (e *Engine) newest(ctx context.Context, s jetstream.Stream, subject string)
 	})
 }
 
-// pause waits.
 func pause(ctx context.Context, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -354,5 +354,4 @@ func (r *objectReader) end() error {
 	return io.EOF
 }
 
-// Close does nothing.
 func (r *objectReader) Close() error { return nil }

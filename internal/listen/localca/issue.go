@@ -82,7 +82,6 @@ func (s signer) sign(template *x509.Certificate, now time.Time) (certPEM, keyPEM
 	return certificatePEM(der), keyPEM, err
 }
 
-// issue creates the server's certificate.
 func (d directory) issue(names []string, now time.Time) (tls.Certificate, error) {
 	signer, err := d.signer()
 	if err != nil {

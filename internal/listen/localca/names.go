@@ -49,7 +49,6 @@ var dnsName = regexp.MustCompile(`^(\*\.)?(` + dnsLabel + `)(\.` + dnsLabel + `)
 
 func isDNSName(s string) bool { return len(s) <= 253 && dnsName.MatchString(s) }
 
-// setNames sets the names of a template.
 func setNames(template *x509.Certificate, names []string) {
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {

@@ -68,7 +68,6 @@ func (n *node) certificate() (*tls.Certificate, error) {
 	return n.current, nil
 }
 
-// node creates a node's certificate.
 func (s signer) node(now time.Time) (tls.Certificate, error) {
 	certPEM, keyPEM, err := s.sign(&x509.Certificate{
 		Subject:     pkix.Name{Organization: []string{"Muster"}, CommonName: nodeName},

@@ -36,7 +36,6 @@ const (
 
 func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
-// claimOf reads the claim of a request.
 func claimOf(r *listen.Request) (claim, error) {
 	authorization, times := r.Header.Lookup("Authorization")
 	query := r.Query()
@@ -130,7 +129,6 @@ func parseAuthorization(header string) (claim, error) {
 	return c, c.complete()
 }
 
-// queryClaim reads the claim of a presigned request.
 func queryClaim(raw string) (claim, error) {
 	q, err := url.ParseQuery(raw)
 	if err != nil {

@@ -29,7 +29,6 @@ type Progress struct {
 // progressEach is the number of matcher calls per report of progress: a few milliseconds of work.
 const progressEach = 500
 
-// A simulation is one run.
 type simulation struct {
 	Options
 	set     *ruleset.Set
@@ -148,7 +147,6 @@ func (s *simulation) deadline() (time.Duration, bool) {
 	return s.at(s.tickets[s.expired].Start) + s.Timeout, true
 }
 
-// expire removes the tickets that timed out.
 func (s *simulation) expire(now time.Duration) {
 	for {
 		deadline, has := s.deadline()

@@ -45,7 +45,6 @@ func (o object) get(key string) any {
 // element returns the path of an element of a list.
 func element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// decode reads the JSON.
 func decode(body string) (object, *Error) {
 	if len(body) > maxBody && utf8.RuneCountInString(body) > maxBody {
 		return object{}, &Error{Problem: fmt.Sprintf("the rule set has more than %d characters: shorten it", maxBody)}

@@ -38,7 +38,6 @@ func (p *parser) compound(o object, r *Rule) {
 	p.weights = append(p.weights, s.weight)
 }
 
-// A statementParser reads one statement.
 type statementParser struct {
 	parser *parser
 	path   string

@@ -80,7 +80,6 @@ type PastSession struct {
 	ID   string
 }
 
-// A pending is a placement that is PENDING.
 type pending struct {
 	request           *placement.Request
 	shard             int
@@ -260,7 +259,6 @@ func (m *Machine) byAge(which func(*pending) bool) []*pending {
 	return list
 }
 
-// drop forgets a placement.
 func (m *Machine) drop(p *pending) {
 	m.leave(p)
 	delete(m.placements, p.request.ID)

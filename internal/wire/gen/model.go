@@ -43,7 +43,6 @@ type shape struct {
 	Exception bool     `json:"exc"`
 }
 
-// A member of a structure.
 type member struct {
 	name, shape string
 }
@@ -170,5 +169,4 @@ func (m *model) enums() []*shape {
 	return slices.DeleteFunc(m.ofType("string"), func(s *shape) bool { return len(s.Enum) == 0 })
 }
 
-// requires reports whether a structure requires a member.
 func (s *shape) requires(name string) bool { return slices.Contains(s.Required, name) }
