@@ -1,0 +1,51 @@
+// Package refdoc writes the pages of docs/reference that follow from the code: the settings, the operations of the API
+// and the metrics. So the pages say what the program does. It is a test, which fails if a page is out of date.
+package refdoc
+
+//go:generate go test -run ^TestPagesAreUpToDate$ . -update
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the pages")
+
+// pages are the files of the directory, in Markdown.
+var pages = map[string]func() ([]byte, error){
+	"compatibility.md": operationsPage,
+	"configuration.md": settingsPage,
+	"metrics.md":       metricsPage,
+}
+
+func TestPagesAreUpToDate(t *testing.T) {
+	for name, page := range pages {
+		t.Run(name, func(t *testing.T) {
+			file, want := filepath.Join("../../docs/reference", name), must(t, page)
+			if *update {
+				if err := os.WriteFile(file, want, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			have, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(have, want) {
+				t.Error("the page differs from the code: run make generate")
+			}
+		})
+	}
+}
+
+func must(t *testing.T, page func() ([]byte, error)) []byte {
+	t.Helper()
+	text, err := page()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
