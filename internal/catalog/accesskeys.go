@@ -43,7 +43,7 @@ type AccessKeyDeleted struct {
 
 func (c PutAccessKey) decide(s *State, _ event.Time) ([]Event, error) {
 	taken := func(k *AccessKey) bool { return c.Name != "" && k.Name == c.Name && k.ID != c.ID }
-	if others, _ := page(s.accessKeys, "", "", 1, taken); len(others) > 0 {
+	if others, _ := page(&s.accessKeys, "", "", 1, taken); len(others) > 0 {
 		return nil, fault.New(fault.Conflict, "An access key with the name %s exists", c.Name)
 	}
 	return []Event{&AccessKeyPut{ID: c.ID, SealedSecret: slices.Clone(c.SealedSecret), Name: c.Name,
@@ -69,5 +69,5 @@ func (s *State) AccessKey(id string) (*AccessKey, bool) { return s.accessKeys.Ge
 // AccessKeys returns the keys with ids after the given one, in order. A limit below 1 is none; more reports that there
 // are further ones.
 func (s *State) AccessKeys(after string, limit int) (keys []*AccessKey, more bool) {
-	return page(s.accessKeys, "", after, limit, every)
+	return page(&s.accessKeys, "", after, limit, every)
 }

@@ -186,7 +186,7 @@ type AliasFilter struct {
 // Aliases returns the selected aliases with ids after the given one, in order. A limit below 1 is none; more reports
 // that there are further ones.
 func (s *State) Aliases(filter AliasFilter, after string, limit int) (aliases []*Alias, more bool) {
-	return page(s.aliases, "", after, limit, func(a *Alias) bool {
+	return page(&s.aliases, "", after, limit, func(a *Alias) bool {
 		return (filter.Type == "" || filter.Type == a.Routing.Type) && (filter.Name == "" || filter.Name == a.Name)
 	})
 }

@@ -26,64 +26,48 @@ type State struct {
 
 	limits Limits
 
-	locations      *btree.Map[string, *Location]
-	fleets         *btree.Map[string, *Fleet]         // TERMINATED ones too
-	fleetLocations *btree.Map[string, *FleetLocation] // by fleet, location
-	fleetEvents    *btree.Map[string, *FleetEvent]    // by fleet, number
-	computes       *btree.Map[string, *ComputeClaim]  // by fleet, compute name
-	aliases        *btree.Map[string, *Alias]
-	tags           *btree.Map[string, *ResourceTags] // by resource key
-	accessKeys     *btree.Map[string, *AccessKey]
-	creators       *btree.Map[string, *CreatorWindow] // by fleet, creator
-	queues         *btree.Map[string, *Queue]
-	configurations *btree.Map[string, *MatchmakingConfiguration]
-	ruleSets       *btree.Map[string, *RuleSet]
+	locations      btree.Map[string, *Location]
+	fleets         btree.Map[string, *Fleet]         // TERMINATED ones too
+	fleetLocations btree.Map[string, *FleetLocation] // by fleet, location
+	fleetEvents    btree.Map[string, *FleetEvent]    // by fleet, number
+	computes       btree.Map[string, *ComputeClaim]  // by fleet, compute name
+	aliases        btree.Map[string, *Alias]
+	tags           btree.Map[string, *ResourceTags] // by resource key
+	accessKeys     btree.Map[string, *AccessKey]
+	creators       btree.Map[string, *CreatorWindow] // by fleet, creator
+	queues         btree.Map[string, *Queue]
+	configurations btree.Map[string, *MatchmakingConfiguration]
+	ruleSets       btree.Map[string, *RuleSet]
 
 	// Derived from the records above, not stored.
-	liveFleets int                          // fleets that are not TERMINATED
-	tallies    *btree.Map[string, tally]    // by fleet
-	dues       *btree.Map[string, struct{}] // see deadlines.go
+	liveFleets int                         // fleets that are not TERMINATED
+	tallies    btree.Map[string, tally]    // by fleet
+	dues       btree.Map[string, struct{}] // see deadlines.go
 }
 
 // New returns an empty catalog.
 func New(limits Limits) *State {
-	return &State{
-		limits:         limits,
-		locations:      new(btree.Map[string, *Location]),
-		fleets:         new(btree.Map[string, *Fleet]),
-		fleetLocations: new(btree.Map[string, *FleetLocation]),
-		fleetEvents:    new(btree.Map[string, *FleetEvent]),
-		computes:       new(btree.Map[string, *ComputeClaim]),
-		aliases:        new(btree.Map[string, *Alias]),
-		tags:           new(btree.Map[string, *ResourceTags]),
-		accessKeys:     new(btree.Map[string, *AccessKey]),
-		creators:       new(btree.Map[string, *CreatorWindow]),
-		queues:         new(btree.Map[string, *Queue]),
-		configurations: new(btree.Map[string, *MatchmakingConfiguration]),
-		ruleSets:       new(btree.Map[string, *RuleSet]),
-		tallies:        new(btree.Map[string, tally]),
-		dues:           new(btree.Map[string, struct{}]),
-	}
+	return &State{limits: limits}
 }
 
 // Copy returns an independent catalog that shares its records with s, in constant time. Only the writer of s may call
 // it.
 func (s *State) Copy() *State {
 	c := *s
-	c.locations = s.locations.Copy()
-	c.fleets = s.fleets.Copy()
-	c.fleetLocations = s.fleetLocations.Copy()
-	c.fleetEvents = s.fleetEvents.Copy()
-	c.computes = s.computes.Copy()
-	c.aliases = s.aliases.Copy()
-	c.tags = s.tags.Copy()
-	c.accessKeys = s.accessKeys.Copy()
-	c.creators = s.creators.Copy()
-	c.queues = s.queues.Copy()
-	c.configurations = s.configurations.Copy()
-	c.ruleSets = s.ruleSets.Copy()
-	c.tallies = s.tallies.Copy()
-	c.dues = s.dues.Copy()
+	c.locations = *s.locations.Copy()
+	c.fleets = *s.fleets.Copy()
+	c.fleetLocations = *s.fleetLocations.Copy()
+	c.fleetEvents = *s.fleetEvents.Copy()
+	c.computes = *s.computes.Copy()
+	c.aliases = *s.aliases.Copy()
+	c.tags = *s.tags.Copy()
+	c.accessKeys = *s.accessKeys.Copy()
+	c.creators = *s.creators.Copy()
+	c.queues = *s.queues.Copy()
+	c.configurations = *s.configurations.Copy()
+	c.ruleSets = *s.ruleSets.Copy()
+	c.tallies = *s.tallies.Copy()
+	c.dues = *s.dues.Copy()
 	return &c
 }
 
@@ -100,9 +84,9 @@ func (s *State) Apply(e Event) { e.apply(s) }
 // empty catalog creates an equal one.
 func (s *State) Snapshot(write func(body any) error) error {
 	for _, family := range []func(func(any) error) error{
-		records(s.locations), records(s.fleets), records(s.fleetLocations), records(s.fleetEvents), records(s.computes),
-		records(s.aliases), records(s.tags), records(s.accessKeys), records(s.creators),
-		records(s.queues), records(s.configurations), records(s.ruleSets),
+		records(&s.locations), records(&s.fleets), records(&s.fleetLocations), records(&s.fleetEvents),
+		records(&s.computes), records(&s.aliases), records(&s.tags), records(&s.accessKeys), records(&s.creators),
+		records(&s.queues), records(&s.configurations), records(&s.ruleSets),
 	} {
 		if err := family(write); err != nil {
 			return err

@@ -94,7 +94,7 @@ func (s *State) removeCompute(fleet, name string) {
 
 func (s *State) dropComputesAt(fleet, location string) {
 	var names []string
-	walk(s.computes, fleet, func(c *ComputeClaim) bool {
+	walk(&s.computes, fleet, func(c *ComputeClaim) bool {
 		if c.Location == location {
 			names = append(names, c.Name)
 		}
@@ -106,7 +106,7 @@ func (s *State) dropComputesAt(fleet, location string) {
 }
 
 func (s *State) dropComputes(fleet string) {
-	drop(s.computes, fleet)
+	drop(&s.computes, fleet)
 	t, _ := s.tallies.Get(fleet)
 	s.count(fleet, tally{computes: -t.computes})
 }
@@ -138,7 +138,7 @@ func (s *State) ComputeLocation(fleet, name string) (location string, ok bool) {
 // Computes returns the claims of a fleet with names after the given one, in order, at one location or ("") all. A limit
 // below 1 is none; more reports that there are further ones.
 func (s *State) Computes(fleet, location, after string, limit int) (claims []*ComputeClaim, more bool) {
-	return page(s.computes, join(fleet, ""), after, limit, func(c *ComputeClaim) bool {
+	return page(&s.computes, join(fleet, ""), after, limit, func(c *ComputeClaim) bool {
 		return location == "" || c.Location == location
 	})
 }

@@ -157,7 +157,7 @@ func (s *State) takeCreator(fleet, creator string) (*CreatorWindow, bool) {
 
 // takeCreators removes all windows of a fleet.
 func (s *State) takeCreators(fleet string) (windows []*CreatorWindow) {
-	walk(s.creators, fleet, func(w *CreatorWindow) bool {
+	walk(&s.creators, fleet, func(w *CreatorWindow) bool {
 		windows = append(windows, w)
 		return true
 	})

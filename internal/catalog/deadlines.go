@@ -77,7 +77,7 @@ func (s *State) expireCreator(key string, now event.Time) Event {
 // expireFleetEvents ends the expired events of a fleet, at least the first.
 func (s *State) expireFleetEvents(fleet string, now event.Time) Event {
 	e := &FleetEventsExpired{Fleet: fleet}
-	walk(s.fleetEvents, fleet, func(line *FleetEvent) bool {
+	walk(&s.fleetEvents, fleet, func(line *FleetEvent) bool {
 		if line.At.Add(Retention) > now {
 			return false
 		}

@@ -78,7 +78,7 @@ func (e *FleetForgotten) apply(s *State) {
 // releaseFleet deletes all records of a fleet except itself and its fleet events.
 func (s *State) releaseFleet(id string) {
 	s.takeCreators(id)
-	drop(s.fleetLocations, id)
+	drop(&s.fleetLocations, id)
 	s.dropComputes(id)
 	s.tags.Delete(fleetKind + id)
 }

@@ -148,7 +148,7 @@ func (e *FleetEventsExpired) apply(s *State) {
 }
 
 func (s *State) firstFleetEvent(fleet string) (first *FleetEvent) {
-	walk(s.fleetEvents, fleet, func(e *FleetEvent) bool {
+	walk(&s.fleetEvents, fleet, func(e *FleetEvent) bool {
 		first = e
 		return false
 	})
@@ -176,7 +176,7 @@ func (s *State) removeFirstFleetEvent(e *FleetEvent) {
 
 func (s *State) dropFleetEvents(fleet string) {
 	s.undueFleetEvents(fleet)
-	drop(s.fleetEvents, fleet)
+	drop(&s.fleetEvents, fleet)
 	t, _ := s.tallies.Get(fleet)
 	s.count(fleet, tally{events: -t.events})
 }

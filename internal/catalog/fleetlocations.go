@@ -112,7 +112,7 @@ func errNoCustomLocation() error {
 }
 
 func (s *State) countLocations(fleet string) (n int) {
-	walk(s.fleetLocations, fleet, func(*FleetLocation) bool { n++; return true })
+	walk(&s.fleetLocations, fleet, func(*FleetLocation) bool { n++; return true })
 	return n
 }
 
@@ -193,7 +193,7 @@ func (s *State) FleetLocation(fleet, location string) (FleetLocation, bool) {
 
 // FleetLocations returns a fleet's locations by name, with their current status. A TERMINATED fleet has none.
 func (s *State) FleetLocations(fleet string) (locations []FleetLocation) {
-	walk(s.fleetLocations, fleet, func(l *FleetLocation) bool {
+	walk(&s.fleetLocations, fleet, func(l *FleetLocation) bool {
 		locations = append(locations, s.present(l))
 		return true
 	})

@@ -186,5 +186,5 @@ func (s *State) activeFleet(id string) (*Fleet, error) {
 // Fleets returns the fleets that are not TERMINATED with ids after the given one, in order. A limit below 1 is none;
 // more reports that there are further ones.
 func (s *State) Fleets(after string, limit int) (fleets []*Fleet, more bool) {
-	return page(s.fleets, "", after, limit, func(f *Fleet) bool { return f.Status != StatusTerminated })
+	return page(&s.fleets, "", after, limit, func(f *Fleet) bool { return f.Status != StatusTerminated })
 }

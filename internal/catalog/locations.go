@@ -74,5 +74,5 @@ func (s *State) Location(name string) (*Location, bool) { return s.locations.Get
 // Locations returns the custom locations with names after the given one, in order. A limit below 1 is none; more
 // reports that there are further ones.
 func (s *State) Locations(after string, limit int) (locations []*Location, more bool) {
-	return page(s.locations, "", after, limit, every)
+	return page(&s.locations, "", after, limit, every)
 }

@@ -217,7 +217,7 @@ func (s *State) MatchmakingConfiguration(name string) (*MatchmakingConfiguration
 // the given one, in order. A limit below 1 is none; more reports that there are further ones.
 func (s *State) MatchmakingConfigurations(ruleSet, after string, limit int) (configurations []*MatchmakingConfiguration,
 	more bool) {
-	return page(s.configurations, "", after, limit, func(m *MatchmakingConfiguration) bool {
+	return page(&s.configurations, "", after, limit, func(m *MatchmakingConfiguration) bool {
 		return ruleSet == "" || ruleSet == m.RuleSet
 	})
 }

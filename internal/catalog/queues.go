@@ -239,5 +239,5 @@ func (s *State) Queue(name string) (*Queue, bool) { return s.queues.Get(name) }
 // Queues returns the game session queues with names after the given one, in order. A limit below 1 is none; more
 // reports that there are further ones.
 func (s *State) Queues(after string, limit int) (queues []*Queue, more bool) {
-	return page(s.queues, "", after, limit, every)
+	return page(&s.queues, "", after, limit, every)
 }

@@ -86,5 +86,5 @@ func (s *State) RuleSet(name string) (*RuleSet, bool) { return s.ruleSets.Get(na
 // RuleSets returns the matchmaking rule sets with names after the given one, in order. A limit below 1 is none; more
 // reports that there are further ones.
 func (s *State) RuleSets(after string, limit int) (ruleSets []*RuleSet, more bool) {
-	return page(s.ruleSets, "", after, limit, every)
+	return page(&s.ruleSets, "", after, limit, every)
 }
