@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -67,7 +68,7 @@ type Config struct {
 var NameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func (c *Config) complete() error {
-	orDefault(&c.Name, "muster")
+	c.Name = cmp.Or(c.Name, "muster")
 	switch {
 	case !NameForm.MatchString(c.Node):
 		return fmt.Errorf("the name of the node is %q: it must have 1 to 64 letters, digits, - and _", c.Node)
@@ -76,13 +77,13 @@ func (c *Config) complete() error {
 	case c.Shards < 1 || c.Conn == nil || c.Serve == nil || c.Barrier == nil:
 		return errors.New("cluster: Shards, Conn, Serve and Barrier are required")
 	}
-	orDefault(&c.Replicas, 1)
-	orDefault(&c.Lease, 3*time.Second)
-	orDefault(&c.Renew, c.Lease/3)
-	orDefault(&c.Moves, 2)
-	orDefault(&c.Patience, 10*time.Second)
-	orDefault(&c.Linger, max(3*c.Lease, c.Patience))
-	orDefault(&c.Waiting, 8192)
+	c.Replicas = cmp.Or(c.Replicas, 1)
+	c.Lease = cmp.Or(c.Lease, 3*time.Second)
+	c.Renew = cmp.Or(c.Renew, c.Lease/3)
+	c.Moves = cmp.Or(c.Moves, 2)
+	c.Patience = cmp.Or(c.Patience, 10*time.Second)
+	c.Linger = cmp.Or(c.Linger, max(3*c.Lease, c.Patience))
+	c.Waiting = cmp.Or(c.Waiting, 8192)
 	if c.Connected == nil {
 		c.Connected = func() bool { return false }
 	}
@@ -104,10 +105,3 @@ func (c *Config) complete() error {
 // writing is the timeout for writing a lease. A lost leader of the bucket does not answer, so its successor should be
 // asked soon.
 func (c *Config) writing() time.Duration { return c.Renew / 2 }
-
-func orDefault[T comparable](v *T, def T) {
-	var zero T
-	if *v == zero {
-		*v = def
-	}
-}

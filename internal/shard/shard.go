@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync/atomic"
@@ -128,23 +129,16 @@ func (c *Config[C, M]) SetDefaults() {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	orDefault(&c.Queue, 8192)
-	orDefault(&c.BatchBytes, 256<<10)
+	c.Queue = cmp.Or(c.Queue, 8192)
+	c.BatchBytes = cmp.Or(c.BatchBytes, 256<<10)
 	c.BatchBytes = min(c.BatchBytes, c.Journal.MaxRecord())
-	orDefault(&c.BatchRequests, 4096)
-	orDefault(&c.AppendTimeout, 10*time.Second)
-	orDefault(&c.SnapshotTimeout, 5*time.Minute)
-	orDefault(&c.SnapshotEvery.Records, 10_000)
-	orDefault(&c.SnapshotEvery.Bytes, 64<<20)
-	orDefault(&c.Backoff.Min, 50*time.Millisecond)
-	orDefault(&c.Backoff.Max, 5*time.Second)
-}
-
-func orDefault[T comparable](v *T, def T) {
-	var zero T
-	if *v == zero {
-		*v = def
-	}
+	c.BatchRequests = cmp.Or(c.BatchRequests, 4096)
+	c.AppendTimeout = cmp.Or(c.AppendTimeout, 10*time.Second)
+	c.SnapshotTimeout = cmp.Or(c.SnapshotTimeout, 5*time.Minute)
+	c.SnapshotEvery.Records = cmp.Or(c.SnapshotEvery.Records, 10_000)
+	c.SnapshotEvery.Bytes = cmp.Or(c.SnapshotEvery.Bytes, 64<<20)
+	c.Backoff.Min = cmp.Or(c.Backoff.Min, 50*time.Millisecond)
+	c.Backoff.Max = cmp.Or(c.Backoff.Max, 5*time.Second)
 }
 
 // Ready is closed when the first recovery has succeeded. It stays closed during later recoveries; Serving reports the
