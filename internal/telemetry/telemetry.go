@@ -178,38 +178,32 @@ func (m *Metrics) Sockets() serversdk.Metrics {
 // Definitions returns the metrics of this package in the order of their creation.
 func (m *Metrics) Definitions() []Definition { return m.definitions }
 
-// register adds a metric to the registry and the reference.
-func (m *Metrics) register(c prometheus.Collector, name, kind, help string, labels ...string) {
+// add adds a metric to the registry and the reference.
+func add[C prometheus.Collector](m *Metrics, c C, name, kind, help string, labels ...string) C {
 	m.registry.MustRegister(c)
 	m.definitions = append(m.definitions, Definition{name, kind, help, labels})
+	return c
 }
 
 func (m *Metrics) counter(name, help string) prometheus.Counter {
-	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-	m.register(c, name, "counter", help)
-	return c
+	return add(m, prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help}), name, "counter", help)
 }
 
 func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	m.register(c, name, "counter", help, labels...)
-	return c
+	return add(m, c, name, "counter", help, labels...)
 }
 
 func (m *Metrics) gauge(name, help string) prometheus.Gauge {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-	m.register(g, name, "gauge", help)
-	return g
+	return add(m, prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help}), name, "gauge", help)
 }
 
 func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
-	m.register(h, name, "histogram", help)
-	return h
+	return add(m, h, name, "histogram", help)
 }
 
 func (m *Metrics) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
-	m.register(h, name, "histogram", help, labels...)
-	return h
+	return add(m, h, name, "histogram", help, labels...)
 }
