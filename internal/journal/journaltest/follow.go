@@ -48,23 +48,6 @@ func testFollowFrom(t *testing.T, f Fixture) {
 	}
 }
 
-func testFollowError(t *testing.T, f Fixture) {
-	j := f.Journal()
-	for i := range uint64(3) {
-		mustAppend(t, j, i, "r")
-	}
-	stop, calls := errors.New("stop"), 0
-	err := j.Follow(t.Context(), 0, func(seq uint64, _ []byte) error {
-		if calls++; seq == 2 {
-			return stop
-		}
-		return nil
-	})
-	if !errors.Is(err, stop) || calls != 2 {
-		t.Errorf("got %v after %d calls, want apply's error after 2", err, calls)
-	}
-}
-
 // testFollowWaits has several followers, which begin at different moments, see each record when it has come, and
 // appends that do not wait for them.
 func testFollowWaits(t *testing.T, f Fixture) {

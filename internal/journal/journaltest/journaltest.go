@@ -40,11 +40,11 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 		{"AppendKeepsNothingOfItsArgument", testArgument},
 		{"AppendOfTheLargestRecord", testLargest},
 		{"ReplayFromAnywhere", testReplayFrom},
-		{"ReplayReturnsTheError", testReplayError},
+		{"ReplayReturnsTheError", testApplyError(journal.Journal.Replay)},
 		{"ReplayOfManyRecords", testReplayMany},
 		{"ReplayEndsWithItsContext", testReplayContext},
 		{"FollowFromAnywhere", testFollowFrom},
-		{"FollowReturnsTheError", testFollowError},
+		{"FollowReturnsTheError", testApplyError(journal.Journal.Follow)},
 		{"FollowWaits", testFollowWaits},
 		{"FollowOfTheLargestRecord", testFollowLargest},
 		{"FollowOfForgottenRecords", testFollowForgotten},
@@ -188,20 +188,25 @@ func testReplayFrom(t *testing.T, f Fixture) {
 	}
 }
 
-func testReplayError(t *testing.T, f Fixture) {
-	j := f.Journal()
-	for i := range uint64(3) {
-		mustAppend(t, j, i, "r")
-	}
-	stop, calls := errors.New("stop"), 0
-	err := j.Replay(t.Context(), 0, func(seq uint64, _ []byte) error {
-		if calls++; seq == 2 {
-			return stop
+// testApplyError tests that a reading method of a journal returns the error of apply at once.
+func testApplyError(
+	read func(journal.Journal, context.Context, uint64, func(seq uint64, data []byte) error) error,
+) func(*testing.T, Fixture) {
+	return func(t *testing.T, f Fixture) {
+		j := f.Journal()
+		for i := range uint64(3) {
+			mustAppend(t, j, i, "r")
 		}
-		return nil
-	})
-	if !errors.Is(err, stop) || calls != 2 {
-		t.Errorf("got %v after %d calls, want apply's error after 2", err, calls)
+		stop, calls := errors.New("stop"), 0
+		err := read(j, t.Context(), 0, func(seq uint64, _ []byte) error {
+			if calls++; seq == 2 {
+				return stop
+			}
+			return nil
+		})
+		if !errors.Is(err, stop) || calls != 2 {
+			t.Errorf("got %v after %d calls, want apply's error after 2", err, calls)
+		}
 	}
 }
 
