@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/atomicfile"
 	"github.com/muster-gg/muster/internal/server"
 )
 
@@ -184,12 +185,12 @@ func (d *development) announce(e muster.Endpoints, fleet string) error {
 	}
 	variables = append(variables, variable{"MUSTER_PID", strconv.Itoa(os.Getpid())})
 	profile := filepath.Join(d.config.Data, profileFile)
-	if err := writeFile(profile, awsProfile(e)); err != nil {
+	if err := atomicfile.Write(profile, []byte(awsProfile(e)), 0o600); err != nil {
 		return err
 	}
 	fmt.Fprint(d.stdout, exports(d.printable(variables, *d.printSecret)))
 	fmt.Fprint(d.stderr, d.welcome(e, fleet, profile))
-	return writeFile(d.envFile, exports(variables)) // last: this file marks the service as ready
+	return atomicfile.Write(d.envFile, []byte(exports(variables)), 0o600) // last: this file marks the service as ready
 }
 
 func (d *development) welcome(e muster.Endpoints, fleet, profile string) string {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -90,24 +89,6 @@ func awsProfile(e muster.Endpoints) string {
 		"[services muster]\n" +
 		"gamelift =\n  endpoint_url = " + e.HTTP + "\n\n" +
 		"[muster]\n" + keys
-}
-
-// writeFile writes a file atomically, readable by its owner alone.
-func writeFile(path, content string) (err error) {
-	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temporary.Name()))
-		}
-	}()
-	_, err = temporary.WriteString(content)
-	if err = errors.Join(err, temporary.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
 }
 
 // removeFile removes a file if it exists.

@@ -28,7 +28,7 @@ func TestShellQuote(t *testing.T) {
 func TestAWSProfileIsReadBothWays(t *testing.T) {
 	e := testEndpoints()
 	path := filepath.Join(t.TempDir(), profileFile)
-	if err := writeFile(path, awsProfile(e)); err != nil {
+	if err := os.WriteFile(path, []byte(awsProfile(e)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	asConfig, err := config.LoadSharedConfigProfile(t.Context(), "muster", func(o *config.LoadSharedConfigOptions) {
@@ -78,31 +78,5 @@ func TestProfilerIsNamedWhenItRuns(t *testing.T) {
 	e.Pprof = "http://127.0.0.1:6060/debug/pprof/"
 	if !strings.Contains(exports(environment(e)), "export MUSTER_PPROF_URL="+e.Pprof+"\n") {
 		t.Error("not named")
-	}
-}
-
-func TestWriteFileReplacesAndLeavesNothing(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "f")
-	for _, content := range []string{"first, which is longer", "second"} {
-		if err := writeFile(path, content); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != content {
-			t.Errorf("got %q, %v", got, err)
-		}
-	}
-	if err := writeFile(filepath.Join(dir, "absent", "f"), "x"); err == nil {
-		t.Error("wrote into a directory that does not exist")
-	}
-	occupied := filepath.Join(dir, "occupied", "x")
-	if err := os.MkdirAll(occupied, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeFile(filepath.Dir(occupied), "x"); err == nil {
-		t.Error("replaced a directory")
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
-		t.Errorf("left behind: %v, %v", entries, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/atomicfile"
 	"github.com/muster-gg/muster/internal/server"
 )
 
@@ -78,5 +79,5 @@ func keepProfile(path string, e muster.Endpoints) (fresh bool, err error) {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	return true, writeFile(path, awsProfile(e))
+	return true, atomicfile.Write(path, []byte(awsProfile(e)), 0o600)
 }

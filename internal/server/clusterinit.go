@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/muster-gg/muster/internal/atomicfile"
 	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/control/credentials"
 	"github.com/muster-gg/muster/internal/listen/localca"
@@ -173,7 +174,7 @@ func copyShared(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeDurably(to, data); err != nil || filepath.Ext(to) != ".pem" {
+	if err := atomicfile.Write(to, data, 0o600); err != nil || filepath.Ext(to) != ".pem" {
 		return err
 	}
 	return os.Chmod(to, 0o644)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/muster-gg/muster/internal/atomicfile"
 	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/region"
 )
@@ -111,7 +112,7 @@ func (kept identity) write(data string) error {
 	if err != nil {
 		return err
 	}
-	return writeDurably(filepath.Join(data, identityFile), append(text, '\n'))
+	return atomicfile.Write(filepath.Join(data, identityFile), append(text, '\n'), 0o600)
 }
 
 // raise records in a data directory that a level is in force, before data of that level is written: an older release
@@ -201,22 +202,4 @@ func (kept identity) difference(wanted identity) (setting string, has, want any)
 func fingerprint(secret []byte) string {
 	sum := sha256.Sum256(append([]byte("muster region secret "), secret...))
 	return hex.EncodeToString(sum[:])
-}
-
-// writeDurably writes a small file atomically and durably.
-func writeDurably(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/muster-gg/muster/internal/atomicfile"
 	"github.com/muster-gg/muster/internal/control/credentials"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/region"
@@ -68,7 +69,7 @@ func loadSecret(path string) ([]byte, error) {
 	}
 	secret = make([]byte, credentials.SecretSize)
 	rand.Read(secret)
-	if err := writeDurably(path, secret); err != nil {
+	if err := atomicfile.Write(path, secret, 0o600); err != nil {
 		return nil, fmt.Errorf("region's secret: %w", err)
 	}
 	return secret, nil

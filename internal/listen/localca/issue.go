@@ -12,8 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"os"
 	"time"
+
+	"github.com/muster-gg/muster/internal/atomicfile"
 )
 
 // createCA creates a CA. The key is written first: the certificate marks the CA as complete.
@@ -41,10 +42,10 @@ func (d directory) createCA(now time.Time) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.write(caKey, keyPEM, 0o600); err != nil {
+	if err := atomicfile.Write(d.path(caKey), keyPEM, 0o600); err != nil {
 		return nil, err
 	}
-	if err := d.write(caCert, certificatePEM(der), 0o644); err != nil {
+	if err := atomicfile.Write(d.path(caCert), certificatePEM(der), 0o644); err != nil {
 		return nil, err
 	}
 	return x509.ParseCertificate(der)
@@ -97,10 +98,10 @@ func (d directory) issue(names []string, now time.Time) (tls.Certificate, error)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	if err := d.write(serverKey, keyPEM, 0o600); err != nil {
+	if err := atomicfile.Write(d.path(serverKey), keyPEM, 0o600); err != nil {
 		return tls.Certificate{}, err
 	}
-	if err := d.write(serverCert, certPEM, 0o644); err != nil {
+	if err := atomicfile.Write(d.path(serverCert), certPEM, 0o644); err != nil {
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(certPEM, keyPEM)
@@ -133,28 +134,4 @@ func parseCertificate(data []byte) (*x509.Certificate, error) {
 		return nil, errors.New("no certificate in PEM form")
 	}
 	return x509.ParseCertificate(block.Bytes)
-}
-
-// write replaces a file atomically.
-func (d directory) write(name string, data []byte, mode os.FileMode) (err error) {
-	f, err := os.CreateTemp(string(d), name+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(data); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	// A temporary file starts with mode 0600. Windows has no such modes.
-	if err = os.Chmod(f.Name(), mode); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), d.path(name))
 }

@@ -1,0 +1,35 @@
+package atomicfile_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/muster-gg/muster/internal/atomicfile"
+)
+
+func TestWriteReplacesAndLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	for _, content := range []string{"first, which is longer", "second"} {
+		if err := atomicfile.Write(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != content {
+			t.Errorf("got %q, %v", got, err)
+		}
+	}
+	if err := atomicfile.Write(filepath.Join(dir, "absent", "f"), nil, 0o600); err == nil {
+		t.Error("wrote into a directory that does not exist")
+	}
+	occupied := filepath.Join(dir, "occupied", "x")
+	if err := os.MkdirAll(occupied, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.Write(filepath.Dir(occupied), nil, 0o600); err == nil {
+		t.Error("replaced a directory")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
