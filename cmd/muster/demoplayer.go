@@ -34,17 +34,7 @@ func joinGame(ctx context.Context, s types.PlayerSession, ticket string) (*demoP
 	if err != nil {
 		return nil, err
 	}
-	playing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	played := make(chan struct{})
-	go func() {
-		defer close(played)
-		_ = b.Run(playing) // expect returns the reason
-	}()
-	return &demoPlayer{b, sync.OnceValue(func() error {
-		stop()
-		<-played
-		return b.Leave()
-	})}, nil
+	return &demoPlayer{b, b.Start(ctx)}, nil
 }
 
 // expect waits until the player's world is as wanted.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -30,17 +29,8 @@ func join(ctx context.Context, address, name, playerSession string, out io.Write
 		return nil, fmt.Errorf("%s at %s with %s: %w", name, address, playerSession, err)
 	}
 	fmt.Fprintf(out, "%s joined the game at %s with %s\n", name, address, playerSession)
-	playing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	played := make(chan struct{})
-	go func() {
-		defer close(played)
-		_ = b.Run(playing) // who waits for something hears why the game has ended
-	}()
-	return &player{b, name, sync.OnceFunc(func() {
-		stop()
-		<-played
-		_ = b.Leave()
-	})}, nil
+	leave := b.Start(ctx)
+	return &player{b, name, func() { _ = leave() }}, nil
 }
 
 // awaitCompany waits until the player sees so many players, itself included.

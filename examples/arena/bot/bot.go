@@ -154,6 +154,19 @@ func (b *Bot) Run(ctx context.Context) error {
 	}
 }
 
+// Start runs the bot in the background, whether ctx ends or not, and returns a function that stops it and leaves. Only
+// its first call does so. Until returns why a run has ended before.
+func (b *Bot) Start(ctx context.Context) (leave func() error) {
+	playing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { _ = b.Run(playing) })
+	return sync.OnceValue(func() error {
+		stop()
+		running.Wait()
+		return b.Leave()
+	})
+}
+
 // A handler is a bot as its session calls it.
 type handler struct{ *Bot }
 
