@@ -2,12 +2,19 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+
+	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/listen/sigv4"
 )
 
@@ -41,16 +48,46 @@ func trustedBy(caFile string) (*tls.Config, error) {
 	if caFile == "" {
 		return nil, nil
 	}
-	ca, err := os.ReadFile(caFile)
-	if err != nil {
-		return nil, err
-	}
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		roots = x509.NewCertPool() // no system CAs
+	}
+	return trusting(roots, caFile)
+}
+
+// trusting returns a TLS configuration that trusts the given CAs and those in a PEM file.
+func trusting(roots *x509.CertPool, caFile string) (*tls.Config, error) {
+	ca, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, err
 	}
 	if !roots.AppendCertsFromPEM(ca) {
 		return nil, fmt.Errorf("%s has no certificate", caFile)
 	}
 	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
+}
+
+// newClient returns an AWS client for a running service. Of CAs it trusts the service's alone, if there is one.
+func newClient(e muster.Endpoints) (*gamelift.Client, error) {
+	transport := awshttp.NewBuildableClient()
+	if e.CAFile != "" {
+		trust, err := trusting(x509.NewCertPool(), e.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		transport = transport.WithTransportOptions(func(t *http.Transport) { t.TLSClientConfig = trust })
+	}
+	return gamelift.New(gamelift.Options{
+		BaseEndpoint: aws.String(e.HTTP),
+		Region:       e.Region,
+		Credentials:  staticKey(e.AccessKey, e.SecretKey),
+		HTTPClient:   transport,
+	}), nil
+}
+
+// staticKey returns the credentials of an access key.
+func staticKey(id, secret string) aws.CredentialsProvider {
+	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret}, nil
+	})
 }
