@@ -88,7 +88,7 @@
 //
 // The place in ServerConfig.MaxSessions (and MaxPerAddress) is taken before anything is made for a connection; one too
 // many is told why, with a codec that has ids, and closed. Then come the handshake of the transport (HandshakeTimeout),
-// NewHandler, OnConnected, and a first packet within FirstPacketTimeout, if set. IdleTimeout ends a session that hears
+// NewHandler, OnConnected, and a first packet within FirstPacketTimeout, if set. IdleTimeout ends a session that receives
 // nothing; PingInterval sends pings into the silence, so that only those who have vanished are silent for long, and
 // [Session.RTT] knows the time there and back. Clients and servers answer pings by themselves.
 //

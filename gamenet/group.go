@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// A Group is a set of sessions that hear the same: the players of a room. A session leaves by itself when it ends. The
+// A Group is a set of sessions that receive the same: the players of a room. A session leaves by itself when it ends. The
 // zero value is an empty group; a Group must not be copied. Its methods may be called from any goroutine.
 type Group struct {
 	mu       sync.Mutex
@@ -131,7 +131,6 @@ func broadcast(sessions []*Session, p Packet) error {
 	return failed
 }
 
-// broadcast sends a packet to sessions of this service.
 func (s *service) broadcast(sessions []*Session, p Packet) error {
 	f := newFrame(s.cfg.Codec, s.cfg.MaxPacket, s.cfg.Codec.Header()+len(p.Payload))
 	defer f.Release()

@@ -26,7 +26,6 @@ func mark(flag *atomic.Bool) {
 	}
 }
 
-// opened begins the watch of a session.
 func (w *watched) opened(now time.Time) { w.since.Store(now.UnixNano()) }
 
 // watch looks at all sessions in steps, for timeouts and pings: so that receiving sets a flag, and no timer.

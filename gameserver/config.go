@@ -147,7 +147,7 @@ func (p ServerParameters) missing() string {
 	return ""
 }
 
-// ProcessParameters say what the process offers and what it wants to hear.
+// ProcessParameters describe the process and its callbacks.
 //
 // Each callback runs in a goroutine of its own and under no lock, so it may call the Server, and may take its time.
 type ProcessParameters struct {

@@ -74,7 +74,7 @@ func (s *Server) reconnect(life context.Context, t target) (*socket, error) {
 	return nil, &Error{Action: connectAction, Message: err.Error(), Err: errors.Join(ErrConnectionEnd, err)}
 }
 
-// dialUntil tries to connect until it succeeds, again says no, or ctx is done.
+// dialUntil tries to connect until it succeeds, again returns false, or ctx is done.
 func (s *Server) dialUntil(ctx context.Context, t target, again func(error) bool) (*socket, error) {
 	s.log.Info("connecting", "host", t.endpoint.Host, "as", t.params)
 	var pause backoff

@@ -39,9 +39,8 @@ func (c FleetRoleCredentials) LogValue() slog.Value {
 // Credentials that are good for another 15 minutes are given again without asking, by the role's name alone. A fleet
 // without a role, as all Anywhere fleets are, has none: the error is ErrNoFleetRole, from then on also without asking.
 // Source: server SDK 5, Go edition, GetFleetRoleCredentials.
-func (s *Server) GetFleetRoleCredentials(ctx context.Context, roleARN, sessionName string) (
-	FleetRoleCredentials, error,
-) {
+func (s *Server) GetFleetRoleCredentials(ctx context.Context, roleARN,
+	sessionName string) (FleetRoleCredentials, error) {
 	if roleARN == "" {
 		return FleetRoleCredentials{}, invalid(getCredentials, "the role's ARN must be given")
 	}

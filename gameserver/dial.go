@@ -37,7 +37,6 @@ type target struct {
 	dialer      *websocket.Dialer
 }
 
-// newTarget checks the parameters.
 func newTarget(cfg *Config, p ServerParameters) (target, error) {
 	if missing := p.missing(); missing != "" {
 		return target{}, invalid(connectAction, "%s must be given", missing)
@@ -135,9 +134,8 @@ func refused(err error) bool {
 }
 
 // within limits ctx by a clock. Its end has the cause ErrTimeout.
-func within(ctx context.Context, clock clockwork.Clock, limit time.Duration) (
-	context.Context, context.CancelCauseFunc,
-) {
+func within(ctx context.Context, clock clockwork.Clock,
+	limit time.Duration) (context.Context, context.CancelCauseFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
 	timer := clock.AfterFunc(limit, func() { cancel(ErrTimeout) })
 	return limited, func(cause error) {

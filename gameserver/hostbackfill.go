@@ -43,7 +43,6 @@ func (h *Host) StopMatchBackfill(ctx context.Context, ticketID string) error {
 	})
 }
 
-// match is the game session with its matchmaker data.
 func (h *Host) match(action string) (session string, data MatchmakerData, err error) {
 	if !h.isInitialized() {
 		return "", data, failed(action, ErrNotConnected)

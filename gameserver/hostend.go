@@ -77,7 +77,7 @@ func (h *Host) end(reason string, initialized bool) {
 	if initialized {
 		h.destroyBegin()
 		h.drain()
-		err = h.sayGoodbye()
+		err = h.reportEnding()
 		h.destroyEnd()
 	}
 	h.server.Close()
@@ -110,7 +110,7 @@ func (h *Host) destroyEnd() {
 	})
 }
 
-// await calls and waits for the answer, which is no if it does not come in time.
+// await makes a call and waits for the answer, which is no if it does not come in time.
 func (h *Host) await(limit context.Context, callback string, call func() bool) bool {
 	answer := make(chan bool, 1)
 	go func() { answer <- call() }() // one that hangs is left behind
@@ -124,8 +124,8 @@ func (h *Host) await(limit context.Context, callback string, call func() bool) b
 	}
 }
 
-// sayGoodbye tells the service that the process ends.
-func (h *Host) sayGoodbye() error {
+// reportEnding notifies the service that the process ends.
+func (h *Host) reportEnding() error {
 	err := h.server.ProcessEnding(context.Background()) // which has a limit of its own
 	if lost := h.server.Err(); err != nil && lost != nil {
 		err = lost // says more than that the Server is closed

@@ -10,7 +10,6 @@ type sequence struct {
 	busy chan struct{} // closed when the last job has ended; nil while there is none
 }
 
-// add adds a job. It never waits.
 func (s *sequence) add(job func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

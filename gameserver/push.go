@@ -97,7 +97,6 @@ type (
 	}
 )
 
-// session is the game session in this package's terms.
 func (w wireSession) session() GameSession {
 	if w.GameProperties == nil {
 		w.GameProperties = map[string]string{}

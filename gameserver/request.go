@@ -86,7 +86,6 @@ func (s *Server) send(sock *socket, action string, message []byte) {
 	}
 }
 
-// expect registers a request.
 func (s *Server) expect(action, id string) (<-chan reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

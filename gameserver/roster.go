@@ -106,7 +106,7 @@ func (r *roster) settle(v *visit) (empty bool) {
 	return r.visited && len(r.tickets) == 0
 }
 
-// shut lets nobody in any more.
+// shut rejects all further players.
 func (r *roster) shut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// A Server is this game server's line to the service. Its methods may be called at the same time, and from callbacks.
+// A Server is the connection of this game server to the service. Its methods may be called concurrently, and from
+// callbacks.
 type Server struct {
 	cfg       Config
 	log       *slog.Logger
@@ -82,7 +83,6 @@ func (s *Server) Connect(ctx context.Context, params ServerParameters) error {
 	return nil
 }
 
-// begin notes the one call of Connect.
 func (s *Server) begin(stop context.CancelFunc, params ServerParameters) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,8 +111,8 @@ func (s *Server) finish(reason error) {
 	close(s.done)
 }
 
-// Close ends the connection (Destroy in the official SDKs), and with it all calls under way. It does not tell the
-// service that the process ends: ProcessEnding does. It waits for the Server's own goroutines but not for callbacks,
+// Close ends the connection (Destroy in the official SDKs), and with it all calls under way. It does not notify
+// the service that the process ends: ProcessEnding does. It waits for the Server's own goroutines but not for callbacks,
 // from which it may be called; Wait does. Closing twice does nothing.
 func (s *Server) Close() {
 	s.finish(nil)
@@ -126,11 +126,11 @@ func (s *Server) Wait() {
 	s.callbacks.Wait()
 }
 
-// Done is closed when the Server will do nothing more: it was closed, or its connection is lost for good, see
-// Config.ReconnectLimit. Err tells which.
+// Done is closed when the Server was closed, or its connection is lost and not tried again, see Config.ReconnectLimit.
+// Err returns which.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err is nil until Done is closed, and after Close; else it says why the connection is lost.
+// Err returns nil until Done is closed, and after Close; otherwise why the connection was lost.
 func (s *Server) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// SessionCallbacks are what a subscriber of a Host wants to hear. Each is optional: nil is as if it did nothing and
+// SessionCallbacks are called with the events of a Host. Each is optional: nil is as if it did nothing and
 // said true.
 //
 // All subscribers are called, one after the other in the order of subscription. A question is answered with true if all
@@ -67,7 +67,7 @@ func (h *Host) ask(callback string, call func(*SessionCallbacks) bool) bool {
 	return all
 }
 
-// askOne calls one subscriber. A panic is a no.
+// askOne calls one subscriber. A panic counts as a refusal.
 func (h *Host) askOne(callback string, s *SessionCallbacks, call func(*SessionCallbacks) bool) (ok bool) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -78,7 +78,7 @@ func (h *Host) askOne(callback string, s *SessionCallbacks, call func(*SessionCa
 	return call(s)
 }
 
-// tell calls one callback of all subscribers, which has no answer.
+// tell calls a callback without an answer of all subscribers.
 func (h *Host) tell(callback string, which func(*SessionCallbacks) func()) {
 	h.ask(callback, func(s *SessionCallbacks) bool {
 		if f := which(s); f != nil {

@@ -36,11 +36,13 @@ func New(cfg Config) *Client {
 	return c
 }
 
-// Subscribe lets hear have every event that is published from now on, in order. All subscribers are called from one
-// goroutine, one after the other, and under no lock. A subscriber that takes long delays the events, its own and those
-// of others, but no call and no event is lost. unsubscribe may be called from hear; it does not wait for a call of hear
-// that is under way.
-func (c *Client) Subscribe(hear func(Event)) (unsubscribe func()) { return c.events.subscribe(hear) }
+// Subscribe calls receive with every event that is published from now on, in order. All subscribers are called from one
+// goroutine, one after the other, and under no lock. A slow subscriber delays the events, its own and those of others,
+// but no call and no event is lost. unsubscribe may be called from receive; it does not wait for a running call of
+// receive.
+func (c *Client) Subscribe(receive func(Event)) (unsubscribe func()) {
+	return c.events.subscribe(receive)
+}
 
 // Named is the client's named sessions.
 func (c *Client) Named() *NamedSessions { return &c.named }
@@ -65,7 +67,7 @@ func newPlayerID() string { return uuid.NewString() }
 
 // Close ends everything: calls that are under way return ErrClosed, and complete as always; tracking stops; the player
 // leaves, named sessions are destroyed without a completion, connections are closed, or cut when ctx is done. It
-// returns when subscribers have heard all events and nothing of the client is running. If ctx is done while calls or
+// returns when subscribers have received all events and nothing of the client is running. If ctx is done while calls or
 // subscribers are still busy, Close returns ErrTimeout, and another Close goes on from there. Calls after Close return
 // ErrClosed, and Async publishes nothing.
 func (c *Client) Close(ctx context.Context) error {
@@ -93,7 +95,7 @@ func (c *Client) ready(op string) error {
 	return nil
 }
 
-// cleanup returns a context for giving back what was taken for a call, whose own context may be over.
+// cleanup returns a context for giving back what was taken for a call, whose own context may be done.
 func (c *Client) cleanup(ctx context.Context) (context.Context, func()) {
 	return c.limit(context.WithoutCancel(ctx), c.cfg.CleanupTimeout)
 }

@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// A dispatcher tells subscribers of events, in order, in one goroutine, which exists while there is something to tell.
+// A dispatcher delivers events to subscribers, in order, in one goroutine, which exists while events wait.
 //
-// Its queue has no limit: an event answers a call of the game's own, or tells of a ticket's few changes, so that the
-// game itself limits them; and a completion that is dropped would leave the game waiting for ever.
+// Its queue has no limit: an event answers a call of the game, or reports one of a ticket's few changes, so that the
+// game itself limits them; and the game would wait for ever for a dropped completion.
 type dispatcher struct {
 	log *slog.Logger
 
@@ -28,14 +28,14 @@ type queued struct {
 }
 
 type subscriber struct {
-	hear func(Event)
-	from uint64 // number of the first event to hear
-	gone bool
+	receive func(Event)
+	from    uint64 // number of the first event to deliver
+	removed bool
 }
 
-// subscribe lets hear have all events from now on.
-func (d *dispatcher) subscribe(hear func(Event)) (unsubscribe func()) {
-	s := &subscriber{hear: hear}
+// subscribe calls receive with all events from now on.
+func (d *dispatcher) subscribe(receive func(Event)) (unsubscribe func()) {
+	s := &subscriber{receive: receive}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s.from = d.published
@@ -43,7 +43,7 @@ func (d *dispatcher) subscribe(hear func(Event)) (unsubscribe func()) {
 	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		s.gone = true
+		s.removed = true
 		d.subscribers = slices.DeleteFunc(d.subscribers, func(other *subscriber) bool { return other == s })
 	}
 }
@@ -64,7 +64,7 @@ func (d *dispatcher) complete(e Event, done func()) {
 	}
 }
 
-// run tells of the events that wait.
+// run delivers the events that wait.
 func (d *dispatcher) run(idle chan struct{}) {
 	defer close(idle)
 	for {
@@ -72,11 +72,11 @@ func (d *dispatcher) run(idle chan struct{}) {
 		if !ok {
 			return
 		}
-		d.tell(e, subscribers)
+		d.deliver(e, subscribers)
 	}
 }
 
-// take takes the first event and those who may hear it.
+// take removes the first event from the queue, and returns it with the subscribers.
 func (d *dispatcher) take() (first queued, _ []*subscriber, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,8 +89,7 @@ func (d *dispatcher) take() (first queued, _ []*subscriber, ok bool) {
 	return first, slices.Clone(d.subscribers), true
 }
 
-// tell tells the subscribers of one event.
-func (d *dispatcher) tell(e queued, subscribers []*subscriber) {
+func (d *dispatcher) deliver(e queued, subscribers []*subscriber) {
 	for _, s := range subscribers {
 		if e.number >= s.from && d.present(s) {
 			d.call(s, e.event)
@@ -101,7 +100,7 @@ func (d *dispatcher) tell(e queued, subscribers []*subscriber) {
 func (d *dispatcher) present(s *subscriber) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return !s.gone
+	return !s.removed
 }
 
 // call calls a subscriber. One that panics misses this event and no other.
@@ -111,10 +110,10 @@ func (d *dispatcher) call(s *subscriber, e Event) {
 			d.log.Error("subscriber panicked", "event", e, "panic", v, "stack", string(debug.Stack()))
 		}
 	}()
-	s.hear(e)
+	s.receive(e)
 }
 
-// wait waits until all events have been told, or ctx is done.
+// wait waits until all events have been delivered, or ctx is done.
 func (d *dispatcher) wait(ctx context.Context) error {
 	d.mu.Lock()
 	idle := d.idle

@@ -21,9 +21,8 @@ func (c *Client) connector(op string) error {
 
 // connect takes the player to a game: reserve takes the place, if the service gives places. When it fails, nothing of
 // it is left.
-func (c *Client) connect(ctx context.Context, id OpID, op string, reserve func(context.Context) (Reservation, error)) (
-	line, error,
-) {
+func (c *Client) connect(ctx context.Context, id OpID, op string,
+	reserve func(context.Context) (Reservation, error)) (line, error) {
 	place, err := reserve(ctx)
 	if err != nil {
 		return line{}, failure(ctx, op, err)

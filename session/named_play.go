@@ -3,7 +3,7 @@ package session
 import "context"
 
 // Update replaces the settings of a session that is Pending or InProgress. On the local network the session is then
-// announced with them; the service does not hear of it.
+// announced with them; the service is not notified.
 func (n *NamedSessions) Update(ctx context.Context, name string, settings Settings) error {
 	const op = "Update"
 	settings = settings.clone()
@@ -45,7 +45,7 @@ func (n *NamedSessions) replace(op string, r *record, settings Settings) error {
 	})
 }
 
-// End ends the game of a session that is InProgress. The service does not hear of it, and the player's connection
+// End ends the game of a session that is InProgress. The service is not notified, and the player's connection
 // stays: Destroy closes it.
 func (n *NamedSessions) End(ctx context.Context, name string) error {
 	const op = "End"

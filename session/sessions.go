@@ -49,9 +49,8 @@ func (c *Client) CreateSession(ctx context.Context, r CreateSessionRequest) (ses
 
 // CreateSessionOnQueue asks for a session wherever a queue finds a place for it and returns the id of this placement:
 // see Placement.
-func (c *Client) CreateSessionOnQueue(ctx context.Context, r CreateSessionOnQueueRequest) (
-	placementID string, err error,
-) {
+func (c *Client) CreateSessionOnQueue(ctx context.Context,
+	r CreateSessionOnQueueRequest) (placementID string, err error) {
 	return remote(c, "CreateSessionOnQueue", r.check,
 		func(ctx context.Context) (string, error) { return c.cfg.Remote.CreateSessionOnQueue(ctx, r) }).run(ctx, c)
 }

@@ -67,12 +67,12 @@ func newFunction(ctx context.Context, environ []string, log io.Writer) (*lambda.
 	config.Secret = []byte(variable(environ, "MUSTER_GATEWAY_SECRET"))
 	config.LogFormat = "json" // which CloudWatch can search
 	config.Log = config.Logger(log)
-	door, err := muster.NewGatewayHandler(ctx, config)
+	handler, err := muster.NewGatewayHandler(ctx, config)
 	if err != nil {
 		return nil, err
 	}
 	return lambda.New(lambda.Config{
-		Handler: door, BasePath: variable(environ, "MUSTER_GATEWAY_BASE_PATH"),
+		Handler: handler, BasePath: variable(environ, "MUSTER_GATEWAY_BASE_PATH"),
 		NoStream: func(w http.ResponseWriter, _ *http.Request) {
 			gateway.WriteError(w, gateway.NotSupported,
 				"Streams of events cannot be had from this gateway. Ask for the state instead.")

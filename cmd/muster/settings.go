@@ -12,9 +12,8 @@ import (
 
 // addSettings adds a flag for every setting, and --config. The returned function loads the settings when the subcommand
 // runs.
-func (a *app) addSettings(command *cobra.Command, defaults muster.Config) func() (
-	muster.Config, config.Origins, error,
-) {
+func (a *app) addSettings(command *cobra.Command,
+	defaults muster.Config) func() (muster.Config, config.Origins, error) {
 	load := addSettings(a, command, defaults, settingNames(muster.StandaloneGateway{}))
 	return func() (config muster.Config, origins config.Origins, err error) {
 		if config, origins, err = load(); err == nil {
@@ -83,7 +82,6 @@ func settingsUsage(settings []config.Setting) func(*cobra.Command) error {
 	}
 }
 
-// getenv returns the value of an environment variable, "" if it is not set.
 func (a *app) getenv(name string) string {
 	for _, entry := range a.environ {
 		if key, value, _ := strings.Cut(entry, "="); key == name {

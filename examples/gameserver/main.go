@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 
-	// Connect: from now on the line to the service heals by itself.
+	// Connect: from now on the package reconnects when the connection drops.
 	server := gameserver.New(gameserver.Config{Log: slog.Default()})
 	defer server.Close()
 	if err := server.Connect(ctx, flags.ServerParameters); err != nil {

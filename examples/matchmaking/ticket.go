@@ -64,9 +64,8 @@ func ticket(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // awaitTicket waits until a ticket is over, and accepts what is proposed to it.
-func awaitTicket(ctx context.Context, client *gamelift.Client, id string, out io.Writer) (
-	*types.MatchmakingTicket, error,
-) {
+func awaitTicket(ctx context.Context, client *gamelift.Client, id string,
+	out io.Writer) (*types.MatchmakingTicket, error) {
 	var last types.MatchmakingConfigurationStatus
 	for {
 		found, err := client.DescribeMatchmaking(ctx, &gamelift.DescribeMatchmakingInput{TicketIds: []string{id}})

@@ -18,10 +18,10 @@ const (
 
 // A room is the game: each message of a player is sent to all.
 type room struct {
-	host    *gameserver.Host
-	door    *handshake.Server
-	network *gamenet.ServerService
-	players *gamenet.Group
+	host      *gameserver.Host
+	admission *handshake.Server
+	network   *gamenet.ServerService
+	players   *gamenet.Group
 }
 
 // open opens the port for players.
@@ -31,11 +31,11 @@ func open(ctx context.Context, host *gameserver.Host, flags gameserver.Args) (*r
 	}
 	r := &room{host: host, players: gamenet.NewGroup()}
 	var err error
-	if r.door, err = handshake.NewServer(handshake.ServerConfig{Version: version, Admit: r.admit}); err != nil {
+	if r.admission, err = handshake.NewServer(handshake.ServerConfig{Version: version, Admit: r.admit}); err != nil {
 		return nil, err
 	}
 	r.network, err = gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{
-		Address: net.JoinHostPort("", strconv.Itoa(flags.Port)), NewHandler: r.door.NewHandler,
+		Address: net.JoinHostPort("", strconv.Itoa(flags.Port)), NewHandler: r.admission.NewHandler,
 	}})
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (r *room) port() int { return r.network.Addr().(*net.TCPAddr).Port }
 
 // close sends the players away. When it returns nobody is there; their player sessions are given back.
 func (r *room) close() error {
-	r.door.StopAdmitting()
+	r.admission.StopAdmitting()
 	return r.network.Close(context.Background()) // who does not hang up is cut off
 }
 

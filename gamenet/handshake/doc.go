@@ -83,7 +83,7 @@
 //     Admit took.
 //   - Players see the text of a *RefusedError, and never that of another error.
 //
-// ServerService.Sessions and Broadcast know those too who have not come in yet. What only players shall hear goes to a
+// ServerService.Sessions and Broadcast know those too who have not come in yet. What is for players alone goes to a
 // gamenet.Group, which OnConnected adds them to.
 //
 // # On the wire

@@ -155,9 +155,8 @@ func heldEvents(h journal.ShardContents) string {
 }
 
 // roomsBefore knows the rooms after a record before the given one, as far back as a snapshot tells.
-func roomsBefore(ctx context.Context, from Source, number int, first uint64) (
-	rooms roomNames, after uint64, err error,
-) {
+func roomsBefore(ctx context.Context, from Source, number int,
+	first uint64) (rooms roomNames, after uint64, err error) {
 	rooms = roomNames{}
 	err = from.Snapshot(ctx, number, first-1, func(seq uint64, r io.Reader) error {
 		if after = seq; r == nil {
@@ -277,7 +276,7 @@ func (s *State) apply(ctx context.Context, from Source) error {
 	return err
 }
 
-// newMachine is an empty machine. Settings have no part in what events do: what they decided stands in the events.
+// newMachine is an empty machine. Settings have no part in what events do: what they decided is in the events.
 func newMachine(r Region, number int) *region.Machine {
 	return region.New(number, &region.Settings{
 		Fleet: fleet.DefaultSettings(r.Region), Catalog: catalog.DefaultLimits(), Shards: r.Shards,

@@ -65,9 +65,8 @@ func (p *Plane) UpdateAlias(ctx context.Context, in *wire.UpdateAliasInput) (*wi
 }
 
 // DescribeAlias describes one alias.
-func (cr *catalogReader) DescribeAlias(_ context.Context, in *wire.DescribeAliasInput) (
-	*wire.DescribeAliasOutput, error,
-) {
+func (cr *catalogReader) DescribeAlias(_ context.Context,
+	in *wire.DescribeAliasInput) (*wire.DescribeAliasOutput, error) {
 	alias, err := cr.alias(in.AliasId)
 	return &wire.DescribeAliasOutput{Alias: alias}, err
 }

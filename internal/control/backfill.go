@@ -16,9 +16,8 @@ import (
 
 // StartMatchBackfill starts a ticket for more players of a game session that a match has created. It replaces the
 // backfill ticket that the game session has.
-func (p *Plane) StartMatchBackfill(ctx context.Context, in *wire.StartMatchBackfillInput) (
-	*wire.StartMatchBackfillOutput, error,
-) {
+func (p *Plane) StartMatchBackfill(ctx context.Context,
+	in *wire.StartMatchBackfillInput) (*wire.StartMatchBackfillOutput, error) {
 	t, err := p.startBackfill(ctx, in, nil)
 	if err != nil {
 		return nil, err
@@ -28,9 +27,8 @@ func (p *Plane) StartMatchBackfill(ctx context.Context, in *wire.StartMatchBackf
 
 // startBackfill starts a backfill ticket. host, if set, is the server process that requests it, which must be that of
 // the game session.
-func (p *Plane) startBackfill(ctx context.Context, in *wire.StartMatchBackfillInput, host *processes.Key) (
-	*matchmaking.Ticket, error,
-) {
+func (p *Plane) startBackfill(ctx context.Context, in *wire.StartMatchBackfillInput,
+	host *processes.Key) (*matchmaking.Ticket, error) {
 	c, set, err := p.matchmaker(in.ConfigurationName)
 	if err != nil {
 		return nil, err

@@ -11,9 +11,8 @@ import (
 
 // DescribeFleetCapacity returns the number of computes of fleets as their capacity. There is no scaling, so the desired
 // number is the present one.
-func (cr *catalogReader) DescribeFleetCapacity(ctx context.Context, in *wire.DescribeFleetCapacityInput) (
-	*wire.DescribeFleetCapacityOutput, error,
-) {
+func (cr *catalogReader) DescribeFleetCapacity(ctx context.Context,
+	in *wire.DescribeFleetCapacityInput) (*wire.DescribeFleetCapacityOutput, error) {
 	fleets, next, err := cr.fleetsPage("DescribeFleetCapacity", in.FleetIds, in.Limit, in.NextToken)
 	if err != nil {
 		return nil, err
@@ -46,9 +45,8 @@ func (sh shapes) capacity(fleet, location string, c fleet.Counts) *wire.FleetCap
 }
 
 // DescribeFleetUtilization returns the numbers of processes, game sessions and players of fleets.
-func (cr *catalogReader) DescribeFleetUtilization(ctx context.Context, in *wire.DescribeFleetUtilizationInput) (
-	*wire.DescribeFleetUtilizationOutput, error,
-) {
+func (cr *catalogReader) DescribeFleetUtilization(ctx context.Context,
+	in *wire.DescribeFleetUtilizationInput) (*wire.DescribeFleetUtilizationOutput, error) {
 	fleets, next, err := cr.fleetsPage("DescribeFleetUtilization", in.FleetIds, in.Limit, in.NextToken)
 	if err != nil {
 		return nil, err
@@ -93,9 +91,8 @@ func (sh shapes) utilization(fleet, location string, c fleet.Counts) *wire.Fleet
 }
 
 // locationCounts returns the numbers of a location of a fleet.
-func (cr *catalogReader) locationCounts(ctx context.Context, idOrArn, location string) (
-	id string, c fleet.Counts, err error,
-) {
+func (cr *catalogReader) locationCounts(ctx context.Context, idOrArn,
+	location string) (id string, c fleet.Counts, err error) {
 	f, err := cr.liveFleet(idOrArn)
 	if err != nil {
 		return "", c, err
@@ -109,9 +106,8 @@ func (cr *catalogReader) locationCounts(ctx context.Context, idOrArn, location s
 
 // DescribeFleetPortSettings returns no permissions: there is no firewall in front of a compute of an Anywhere fleet.
 // For a deleted fleet the answer is empty. Source: API reference.
-func (cr *catalogReader) DescribeFleetPortSettings(_ context.Context, in *wire.DescribeFleetPortSettingsInput) (
-	*wire.DescribeFleetPortSettingsOutput, error,
-) {
+func (cr *catalogReader) DescribeFleetPortSettings(_ context.Context,
+	in *wire.DescribeFleetPortSettingsInput) (*wire.DescribeFleetPortSettingsOutput, error) {
 	id, view := fleetID(in.FleetId), cr.Catalog()
 	f, err := view.LiveFleet(id)
 	if err != nil {

@@ -23,9 +23,8 @@ func named[R any](names []string, find func(nameOrArn string) (R, error)) (found
 
 // page returns the page of a list after a NextToken, and the next token. list returns what is after a key, and whether
 // there is more.
-func page[R any](t credentials.Pages, token string, list func(after string) ([]R, bool), key func(R) string) (
-	found []R, next string, err error,
-) {
+func page[R any](t credentials.Pages, token string, list func(after string) ([]R, bool),
+	key func(R) string) (found []R, next string, err error) {
 	var after string
 	if err := t.Read(token, &after); err != nil {
 		return nil, "", err

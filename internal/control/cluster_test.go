@@ -165,7 +165,7 @@ func (n netNode) Spread(ctx context.Context, shard int, seq uint64) {
 func (n netNode) Tell(message []byte) {
 	for i, w := range n.worlds {
 		if i != n.node {
-			w.Hear(message)
+			w.Receive(message)
 		}
 	}
 }

@@ -17,9 +17,8 @@ import (
 
 // RegisterCompute adds a compute to a fleet location. Registering the same compute again returns the existing one,
 // because a restarted agent registers again; the same name with another address or location is a ConflictException.
-func (p *Plane) RegisterCompute(ctx context.Context, in *wire.RegisterComputeInput) (
-	*wire.RegisterComputeOutput, error,
-) {
+func (p *Plane) RegisterCompute(ctx context.Context,
+	in *wire.RegisterComputeInput) (*wire.RegisterComputeOutput, error) {
 	switch {
 	case in.Location == "":
 		return nil, invalid("Location is required for Anywhere compute type.")
@@ -87,9 +86,8 @@ func noCompute(fleet, name string) error {
 }
 
 // DescribeCompute describes one compute.
-func (p *Plane) DescribeCompute(ctx context.Context, in *wire.DescribeComputeInput) (
-	*wire.DescribeComputeOutput, error,
-) {
+func (p *Plane) DescribeCompute(ctx context.Context,
+	in *wire.DescribeComputeInput) (*wire.DescribeComputeOutput, error) {
 	room, name, err := p.computePlace(in.FleetId, in.ComputeName)
 	if err != nil {
 		return nil, err
@@ -121,9 +119,8 @@ func (p *Plane) DeregisterCompute(ctx context.Context, in *wire.DeregisterComput
 }
 
 // GetComputeAuthToken returns the token with which server processes of the compute connect.
-func (p *Plane) GetComputeAuthToken(ctx context.Context, in *wire.GetComputeAuthTokenInput) (
-	*wire.GetComputeAuthTokenOutput, error,
-) {
+func (p *Plane) GetComputeAuthToken(ctx context.Context,
+	in *wire.GetComputeAuthTokenInput) (*wire.GetComputeAuthTokenOutput, error) {
 	room, name, err := p.computePlace(in.FleetId, in.ComputeName)
 	if err != nil {
 		return nil, err

@@ -42,9 +42,8 @@ func (q *playersQuery) wantsPast() bool {
 }
 
 // describePlayersIn lists the player sessions of a game session.
-func (sr *sessionReader) describePlayersIn(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (
-	*wire.DescribePlayerSessionsOutput, error,
-) {
+func (sr *sessionReader) describePlayersIn(ctx context.Context, in *wire.DescribePlayerSessionsInput,
+	within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
 	pages := sr.secrets.Pages("DescribePlayerSessions", in.GameSessionId, in.PlayerSessionStatusFilter)
 	var at playersPosition
 	if err := pages.Read(in.NextToken, &at); err != nil {
@@ -85,9 +84,8 @@ func (sr *sessionReader) describePlayersIn(ctx context.Context, in *wire.Describ
 const maxLooks = 10_000
 
 // playersArchived lists player sessions that only the history had when the listing started, and advances the position.
-func (sr *sessionReader) playersArchived(ctx context.Context, q playersQuery, at *playersPosition) (
-	found []*fleet.PlayerSession, more bool, err error,
-) {
+func (sr *sessionReader) playersArchived(ctx context.Context, q playersQuery,
+	at *playersPosition) (found []*fleet.PlayerSession, more bool, err error) {
 	if at.Rest {
 		return nil, false, nil
 	}
@@ -115,9 +113,8 @@ func (sr *sessionReader) playersArchived(ctx context.Context, q playersQuery, at
 
 // otherPlayers lists the player sessions of the game session in memory, and those that have moved to the history since
 // the listing started.
-func (sr *sessionReader) otherPlayers(ctx context.Context, q playersQuery, at *playersPosition, limit int) (
-	found []*fleet.PlayerSession, more bool, err error,
-) {
+func (sr *sessionReader) otherPlayers(ctx context.Context, q playersQuery, at *playersPosition,
+	limit int) (found []*fleet.PlayerSession, more bool, err error) {
 	all := q.session.PlayerSessions()
 	if q.wantsPast() && q.session.Archived > at.Archived {
 		err = sr.history.DepartedFrom(ctx, q.room, q.session.ID, at.From, func(e history.Entry) bool {

@@ -29,9 +29,8 @@ type foundSession struct {
 }
 
 // DescribeGameSessions describes game sessions in any status, including those in the history.
-func (sr *sessionReader) DescribeGameSessions(ctx context.Context, in *wire.DescribeGameSessionsInput) (
-	*wire.DescribeGameSessionsOutput, error,
-) {
+func (sr *sessionReader) DescribeGameSessions(ctx context.Context,
+	in *wire.DescribeGameSessionsInput) (*wire.DescribeGameSessionsOutput, error) {
 	found, next, err := sr.findSessions(ctx, "DescribeGameSessions", in)
 	if err != nil {
 		return nil, err
@@ -41,9 +40,8 @@ func (sr *sessionReader) DescribeGameSessions(ctx context.Context, in *wire.Desc
 }
 
 // DescribeGameSessionDetails is DescribeGameSessions with the protection policy.
-func (sr *sessionReader) DescribeGameSessionDetails(ctx context.Context, in *wire.DescribeGameSessionDetailsInput) (
-	*wire.DescribeGameSessionDetailsOutput, error,
-) {
+func (sr *sessionReader) DescribeGameSessionDetails(ctx context.Context,
+	in *wire.DescribeGameSessionDetailsInput) (*wire.DescribeGameSessionDetailsOutput, error) {
 	found, next, err := sr.findSessions(ctx, "DescribeGameSessionDetails", (*wire.DescribeGameSessionsInput)(in))
 	if err != nil {
 		return nil, err
@@ -62,9 +60,8 @@ func one(s string) int {
 	return 1
 }
 
-func (sr *sessionReader) findSessions(ctx context.Context, operation string, in *wire.DescribeGameSessionsInput) (
-	found []foundSession, next string, err error,
-) {
+func (sr *sessionReader) findSessions(ctx context.Context, operation string,
+	in *wire.DescribeGameSessionsInput) (found []foundSession, next string, err error) {
 	q := sessionQuery{
 		operation: operation, location: in.Location, status: fleet.GameSessionStatus(in.StatusFilter),
 		limit: pageSize(in.Limit), token: in.NextToken,
@@ -93,9 +90,8 @@ func (sr *sessionReader) findSessions(ctx context.Context, operation string, in 
 }
 
 // findSession returns a game session by its ARN, from memory or the history.
-func (sr *sessionReader) findSession(ctx context.Context, gameSessionArn string) (
-	fleet.RoomID, *fleet.GameSession, error,
-) {
+func (sr *sessionReader) findSession(ctx context.Context,
+	gameSessionArn string) (fleet.RoomID, *fleet.GameSession, error) {
 	room, id, err := sr.ParseGameSession(gameSessionArn)
 	if err != nil {
 		return room, nil, err

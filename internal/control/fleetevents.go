@@ -17,9 +17,8 @@ type fleetEvent struct {
 }
 
 // DescribeFleetEvents lists the events of a fleet, newest first. Deleted fleets keep their events for a while.
-func (p *Plane) DescribeFleetEvents(ctx context.Context, in *wire.DescribeFleetEventsInput) (
-	*wire.DescribeFleetEventsOutput, error,
-) {
+func (p *Plane) DescribeFleetEvents(ctx context.Context,
+	in *wire.DescribeFleetEventsInput) (*wire.DescribeFleetEventsOutput, error) {
 	id := fleetID(in.FleetId)
 	from, to := eventWindow(in)
 	if to != 0 && from > to {

@@ -112,9 +112,8 @@ const maxIDs = 100
 
 // fleetsPage returns the fleets with the given ids, or a page of all. Unknown ids are left out, and with ids there is
 // one page. Source: API reference, DescribeFleetAttributes.
-func (cr *catalogReader) fleetsPage(operation string, ids []string, limit wire.Opt[int32], token string) (
-	fleets []*catalog.Fleet, next string, err error,
-) {
+func (cr *catalogReader) fleetsPage(operation string, ids []string, limit wire.Opt[int32],
+	token string) (fleets []*catalog.Fleet, next string, err error) {
 	if len(ids) > maxIDs {
 		return nil, "", invalid("FleetIds has %d elements; the maximum is %d", len(ids), maxIDs)
 	}
@@ -132,9 +131,8 @@ func (cr *catalogReader) fleetsPage(operation string, ids []string, limit wire.O
 }
 
 // DescribeFleetAttributes describes the given fleets, or all.
-func (cr *catalogReader) DescribeFleetAttributes(_ context.Context, in *wire.DescribeFleetAttributesInput) (
-	*wire.DescribeFleetAttributesOutput, error,
-) {
+func (cr *catalogReader) DescribeFleetAttributes(_ context.Context,
+	in *wire.DescribeFleetAttributesInput) (*wire.DescribeFleetAttributesOutput, error) {
 	fleets, next, err := cr.fleetsPage("DescribeFleetAttributes", in.FleetIds, in.Limit, in.NextToken)
 	if err != nil {
 		return nil, err
@@ -157,9 +155,8 @@ func (cr *catalogReader) ListFleets(_ context.Context, in *wire.ListFleetsInput)
 }
 
 // UpdateFleetAttributes changes the members that are given.
-func (p *Plane) UpdateFleetAttributes(ctx context.Context, in *wire.UpdateFleetAttributesInput) (
-	*wire.UpdateFleetAttributesOutput, error,
-) {
+func (p *Plane) UpdateFleetAttributes(ctx context.Context,
+	in *wire.UpdateFleetAttributesInput) (*wire.UpdateFleetAttributesOutput, error) {
 	command := catalog.UpdateFleetAttributes{
 		Fleet: fleetID(in.FleetId), Name: optional(in.Name), Description: optional(in.Description),
 		Cost:             optional(cost(in.AnywhereConfiguration)),
@@ -252,9 +249,8 @@ func (cr *catalogReader) locationStates(fleet string, names []string) []wire.Loc
 }
 
 // CreateFleetLocations adds locations to a fleet.
-func (p *Plane) CreateFleetLocations(ctx context.Context, in *wire.CreateFleetLocationsInput) (
-	*wire.CreateFleetLocationsOutput, error,
-) {
+func (p *Plane) CreateFleetLocations(ctx context.Context,
+	in *wire.CreateFleetLocationsInput) (*wire.CreateFleetLocationsOutput, error) {
 	command := catalog.AddFleetLocations{Fleet: fleetID(in.FleetId), EventIDs: newIDs(len(in.Locations))}
 	out := &wire.CreateFleetLocationsOutput{FleetId: command.Fleet, FleetArn: p.FleetARN(command.Fleet)}
 	for _, l := range in.Locations {
@@ -266,9 +262,8 @@ func (p *Plane) CreateFleetLocations(ctx context.Context, in *wire.CreateFleetLo
 }
 
 // DeleteFleetLocations removes locations from a fleet and deregisters the computes there.
-func (p *Plane) DeleteFleetLocations(ctx context.Context, in *wire.DeleteFleetLocationsInput) (
-	*wire.DeleteFleetLocationsOutput, error,
-) {
+func (p *Plane) DeleteFleetLocations(ctx context.Context,
+	in *wire.DeleteFleetLocationsInput) (*wire.DeleteFleetLocationsOutput, error) {
 	id := fleetID(in.FleetId)
 	command := catalog.RemoveFleetLocations{Fleet: id, Locations: in.Locations, EventIDs: newIDs(len(in.Locations))}
 	if err := p.Change(ctx, command); err != nil {
@@ -328,9 +323,8 @@ func (cr *catalogReader) DescribeFleetLocationAttributes(
 	return out, nil
 }
 
-func (cr *catalogReader) fleetLocationPage(fleet string, in *wire.DescribeFleetLocationAttributesInput) (
-	names []string, next string, err error,
-) {
+func (cr *catalogReader) fleetLocationPage(fleet string,
+	in *wire.DescribeFleetLocationAttributesInput) (names []string, next string, err error) {
 	list := func(after string) (names []string, more bool) {
 		for _, l := range cr.Catalog().FleetLocations(fleet) {
 			if l.Location > after {
@@ -346,9 +340,8 @@ func (cr *catalogReader) fleetLocationPage(fleet string, in *wire.DescribeFleetL
 
 // DescribeRuntimeConfiguration returns the runtime configuration of a fleet; an empty answer for a fleet that was
 // deleted. Source: API reference.
-func (cr *catalogReader) DescribeRuntimeConfiguration(_ context.Context, in *wire.DescribeRuntimeConfigurationInput) (
-	*wire.DescribeRuntimeConfigurationOutput, error,
-) {
+func (cr *catalogReader) DescribeRuntimeConfiguration(_ context.Context,
+	in *wire.DescribeRuntimeConfigurationInput) (*wire.DescribeRuntimeConfigurationOutput, error) {
 	id := fleetID(in.FleetId)
 	f, ok := cr.Catalog().Fleet(id)
 	if !ok {
@@ -358,9 +351,8 @@ func (cr *catalogReader) DescribeRuntimeConfiguration(_ context.Context, in *wir
 }
 
 // UpdateRuntimeConfiguration replaces the runtime configuration of a fleet.
-func (p *Plane) UpdateRuntimeConfiguration(ctx context.Context, in *wire.UpdateRuntimeConfigurationInput) (
-	*wire.UpdateRuntimeConfigurationOutput, error,
-) {
+func (p *Plane) UpdateRuntimeConfiguration(ctx context.Context,
+	in *wire.UpdateRuntimeConfigurationInput) (*wire.UpdateRuntimeConfigurationOutput, error) {
 	runtime := runtimeFrom(in.RuntimeConfiguration)
 	command := catalog.UpdateRuntimeConfiguration{Fleet: fleetID(in.FleetId), Runtime: *runtime}
 	if err := p.Change(ctx, command); err != nil {

@@ -28,9 +28,8 @@ const maxPlayers = 200
 //
 // A call with an idempotency token returns the game session that the first call with it created. So does a retry of the
 // AWS SDKs, which repeat a call with the same invocation id when its answer was lost.
-func (p *Plane) CreateGameSession(ctx context.Context, in *wire.CreateGameSessionInput) (
-	*wire.CreateGameSessionOutput, error,
-) {
+func (p *Plane) CreateGameSession(ctx context.Context,
+	in *wire.CreateGameSessionInput) (*wire.CreateGameSessionOutput, error) {
 	g, err := p.startGameSession(ctx, in, start{})
 	if err != nil {
 		return nil, err
@@ -44,9 +43,8 @@ type start struct {
 	fresh         bool          // the token was drawn for this request
 }
 
-func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSessionInput, how start) (
-	*wire.GameSession, error,
-) {
+func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSessionInput,
+	how start) (*wire.GameSession, error) {
 	if err := p.history.Admit(); err != nil {
 		return nil, err
 	}
@@ -153,9 +151,8 @@ func propertiesFrom(in []wire.GameProperty) ([]fleet.Property, error) {
 
 // createdBefore returns the game session that an earlier call created with the same id. A token is taken for as long as
 // the history keeps the game session.
-func (p *Plane) createdBefore(ctx context.Context, room fleet.RoomID, c fleet.CreateGameSession, token bool) (
-	g *fleet.GameSession, err error,
-) {
+func (p *Plane) createdBefore(ctx context.Context, room fleet.RoomID, c fleet.CreateGameSession,
+	token bool) (g *fleet.GameSession, err error) {
 	if g, err = p.GameSession(ctx, room, c.ID); err != nil {
 		return nil, err
 	}
@@ -171,9 +168,8 @@ func (p *Plane) createdBefore(ctx context.Context, room fleet.RoomID, c fleet.Cr
 
 // createGameSession counts the creation against the fleet's policy, if it has one, and sends the command to the room. A
 // failed creation is not counted.
-func (p *Plane) createGameSession(ctx context.Context, f *catalog.Fleet, room fleet.RoomID, c fleet.CreateGameSession) (
-	*fleet.GameSession, error,
-) {
+func (p *Plane) createGameSession(ctx context.Context, f *catalog.Fleet, room fleet.RoomID,
+	c fleet.CreateGameSession) (*fleet.GameSession, error) {
 	counted := catalog.ClaimCreation{Fleet: f.ID, Creator: c.CreatorID, At: p.Now()}
 	if f.CreationLimit != nil {
 		if err := p.Change(ctx, counted); err != nil {
@@ -204,9 +200,8 @@ func joinFaults(err, also error) error {
 }
 
 // UpdateGameSession changes the members that are given of an ACTIVE game session.
-func (p *Plane) UpdateGameSession(ctx context.Context, in *wire.UpdateGameSessionInput) (
-	*wire.UpdateGameSessionOutput, error,
-) {
+func (p *Plane) UpdateGameSession(ctx context.Context,
+	in *wire.UpdateGameSessionInput) (*wire.UpdateGameSessionOutput, error) {
 	room, id, err := p.ParseGameSession(in.GameSessionId)
 	if err != nil {
 		return nil, err
@@ -233,9 +228,8 @@ func (p *Plane) UpdateGameSession(ctx context.Context, in *wire.UpdateGameSessio
 
 // TerminateGameSession requests that the process ends. FORCE_TERMINATE would need control of the process, which the
 // service does not have on computes of others. Source: API reference, TerminateGameSession.
-func (p *Plane) TerminateGameSession(ctx context.Context, in *wire.TerminateGameSessionInput) (
-	*wire.TerminateGameSessionOutput, error,
-) {
+func (p *Plane) TerminateGameSession(ctx context.Context,
+	in *wire.TerminateGameSessionInput) (*wire.TerminateGameSessionOutput, error) {
 	if in.TerminationMode == wire.TerminationModeForceTerminate {
 		return nil, invalid(
 			"FORCE_TERMINATE needs an agent on the compute that can end the process. Use TRIGGER_ON_PROCESS_TERMINATE.")
@@ -253,9 +247,8 @@ func (p *Plane) TerminateGameSession(ctx context.Context, in *wire.TerminateGame
 
 // changeGameSession sends a command for a game session to its room, and returns the changed one. A game session that is
 // in the history only has ended.
-func (p *Plane) changeGameSession(ctx context.Context, room fleet.RoomID, id string, c fleet.Command) (
-	*wire.GameSession, error,
-) {
+func (p *Plane) changeGameSession(ctx context.Context, room fleet.RoomID, id string,
+	c fleet.Command) (*wire.GameSession, error) {
 	g, err := router.AskRoom[*fleet.GameSession](ctx, p.Router, room, c)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -281,9 +274,8 @@ func (p *Plane) notInMemory(ctx context.Context, room fleet.RoomID, id string) e
 
 // GetPlayerConnectionDetails returns the address of the game server for each player. There is no player gateway, so
 // there are no gateway tokens.
-func (p *Plane) GetPlayerConnectionDetails(ctx context.Context, in *wire.GetPlayerConnectionDetailsInput) (
-	*wire.GetPlayerConnectionDetailsOutput, error,
-) {
+func (p *Plane) GetPlayerConnectionDetails(ctx context.Context,
+	in *wire.GetPlayerConnectionDetailsInput) (*wire.GetPlayerConnectionDetailsOutput, error) {
 	_, g, err := p.findSession(ctx, in.GameSessionId)
 	switch {
 	case err != nil:

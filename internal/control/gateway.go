@@ -22,9 +22,8 @@ import (
 // CreateGameSessionFor is CreateGameSession for a caller who waits for the answer: unless ConfirmGameSession is called
 // by the given time, or a player has joined, the game session is asked to end as soon as no player session is RESERVED.
 // fresh: the request's token is a new random one, so that it cannot have been used before.
-func (p *Plane) CreateGameSessionFor(ctx context.Context, in *wire.CreateGameSessionInput, by time.Time, fresh bool) (
-	*wire.GameSession, error,
-) {
+func (p *Plane) CreateGameSessionFor(ctx context.Context, in *wire.CreateGameSessionInput, by time.Time,
+	fresh bool) (*wire.GameSession, error) {
 	within := by.Sub(p.cfg.Clock.Now())
 	if within <= 0 {
 		return nil, context.DeadlineExceeded

@@ -22,9 +22,8 @@ func (sh shapes) location(name string) *wire.LocationModel {
 }
 
 // ListLocations lists the custom locations. There are no AWS locations: a filter for these finds none.
-func (cr *catalogReader) ListLocations(_ context.Context, in *wire.ListLocationsInput) (
-	*wire.ListLocationsOutput, error,
-) {
+func (cr *catalogReader) ListLocations(_ context.Context,
+	in *wire.ListLocationsInput) (*wire.ListLocationsOutput, error) {
 	locations, next, err := page(cr.secrets.Pages("ListLocations", enumsText(in.Filters)...), in.NextToken,
 		func(after string) ([]*catalog.Location, bool) {
 			if len(in.Filters) > 0 && !slices.Contains(in.Filters, wire.LocationFilterCustom) {

@@ -17,9 +17,8 @@ import (
 const configurationPage = 10
 
 // CreateMatchmakingConfiguration creates a matchmaking configuration.
-func (p *Plane) CreateMatchmakingConfiguration(ctx context.Context, in *wire.CreateMatchmakingConfigurationInput) (
-	*wire.CreateMatchmakingConfigurationOutput, error,
-) {
+func (p *Plane) CreateMatchmakingConfiguration(ctx context.Context,
+	in *wire.CreateMatchmakingConfigurationInput) (*wire.CreateMatchmakingConfigurationOutput, error) {
 	ruleSet, err := p.ruleSet(in.RuleSetName)
 	if err != nil {
 		return nil, err
@@ -77,9 +76,8 @@ func matchPropertiesFrom(in []wire.GameProperty) []catalog.Property {
 
 // UpdateMatchmakingConfiguration changes the members that are given, for later matches. Lists are replaced as a whole;
 // an empty list removes the old one.
-func (p *Plane) UpdateMatchmakingConfiguration(ctx context.Context, in *wire.UpdateMatchmakingConfigurationInput) (
-	*wire.UpdateMatchmakingConfigurationOutput, error,
-) {
+func (p *Plane) UpdateMatchmakingConfiguration(ctx context.Context,
+	in *wire.UpdateMatchmakingConfigurationInput) (*wire.UpdateMatchmakingConfigurationOutput, error) {
 	m, err := p.matchmakingConfiguration(in.Name)
 	if err != nil {
 		return nil, err

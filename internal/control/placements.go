@@ -22,9 +22,8 @@ const maxPending = 100_000
 //
 // A PlacementId is taken for as long as the history has it. A retry of the AWS SDKs, which repeat a call with the same
 // invocation id when its answer was lost, returns the placement that the call has started.
-func (p *Plane) StartGameSessionPlacement(ctx context.Context, in *wire.StartGameSessionPlacementInput) (
-	*wire.StartGameSessionPlacementOutput, error,
-) {
+func (p *Plane) StartGameSessionPlacement(ctx context.Context,
+	in *wire.StartGameSessionPlacementInput) (*wire.StartGameSessionPlacementOutput, error) {
 	q, err := p.queue(in.GameSessionQueueName)
 	if err != nil {
 		return nil, err
@@ -110,9 +109,8 @@ func latenciesFrom(in []wire.PlayerLatency) ([]placement.Latency, error) {
 // startPlacement starts a placement in a queue, or returns the one that the same call, or the same match, has started
 // before, from memory or the history. Its request names the queue. InvalidRequest: the id is taken, or the queue does
 // not allow the request's override.
-func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placement.Request) (
-	*placement.Placement, error,
-) {
+func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue,
+	r placement.Request) (*placement.Placement, error) {
 	if err := p.history.Admit(); err != nil {
 		return nil, err
 	}
@@ -166,9 +164,8 @@ func (p *Plane) findPlacement(ctx context.Context, id string) (*placement.Placem
 
 // DescribeGameSessionPlacement describes a placement, also one in the history. During an attempt it shows the game
 // session of the attempt, which may not be the last one.
-func (p *Plane) DescribeGameSessionPlacement(ctx context.Context, in *wire.DescribeGameSessionPlacementInput) (
-	*wire.DescribeGameSessionPlacementOutput, error,
-) {
+func (p *Plane) DescribeGameSessionPlacement(ctx context.Context,
+	in *wire.DescribeGameSessionPlacementInput) (*wire.DescribeGameSessionPlacementOutput, error) {
 	found, err := p.findPlacement(ctx, in.PlacementId)
 	if err != nil {
 		return nil, err
@@ -189,9 +186,8 @@ func (p *Plane) tried(ctx context.Context, found *placement.Placement) (*fleet.G
 }
 
 // StopGameSessionPlacement cancels a placement for which no game session is being started.
-func (p *Plane) StopGameSessionPlacement(ctx context.Context, in *wire.StopGameSessionPlacementInput) (
-	*wire.StopGameSessionPlacementOutput, error,
-) {
+func (p *Plane) StopGameSessionPlacement(ctx context.Context,
+	in *wire.StopGameSessionPlacementInput) (*wire.StopGameSessionPlacementOutput, error) {
 	stopped, err := p.stopPlacement(ctx, in.PlacementId)
 	if fault.Is(err, fault.NotFound) {
 		var past *placement.Placement

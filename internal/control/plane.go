@@ -26,8 +26,8 @@ import (
 
 // Config is the configuration of a control plane. All fields are required unless they say otherwise.
 type Config struct {
-	Region   string            // for example us-west-2; stands in ARNs
-	Account  string            // 12 digits; stands in ARNs
+	Region   string            // for example us-west-2; part of ARNs
+	Account  string            // 12 digits; part of ARNs
 	Secret   []byte            // credentials.SecretSize bytes: everything secret is derived from it
 	Journals []journal.Journal // one per shard
 	History  journal.History   // of what has ended
@@ -61,7 +61,7 @@ type Config struct {
 // A Cluster is what a control plane needs of the nodes that it shares its shards with.
 type Cluster interface {
 	router.Cluster
-	drivers.Cluster // its messages are for Plane.Hear
+	drivers.Cluster // its messages are for Plane.Receive
 
 	// AskLead has the Plane.Answer of the node that leads answer a question.
 	AskLead(ctx context.Context, question []byte) (answer []byte, err error)
@@ -154,8 +154,8 @@ func (p *Plane) Level(shard int) int { return p.shards[shard].Level() }
 // HistoryState describes the history, as this node sees it.
 func (p *Plane) HistoryState(ctx context.Context) (history.State, error) { return p.history.State(ctx) }
 
-// Hear receives a message of another node.
-func (p *Plane) Hear(data []byte) { p.drivers.Hear(data) }
+// Receive receives a message of another node.
+func (p *Plane) Receive(data []byte) { p.drivers.Receive(data) }
 
 // observe passes what has become durable in a shard to its subscribers, on the shard's commit goroutine, before the
 // callers are answered: it must be quick.

@@ -16,9 +16,8 @@ import (
 )
 
 // CreatePlayerSession reserves a slot in a game session for a player.
-func (p *Plane) CreatePlayerSession(ctx context.Context, in *wire.CreatePlayerSessionInput) (
-	*wire.CreatePlayerSessionOutput, error,
-) {
+func (p *Plane) CreatePlayerSession(ctx context.Context,
+	in *wire.CreatePlayerSessionInput) (*wire.CreatePlayerSessionOutput, error) {
 	sessions, err := p.reserve(ctx, in.GameSessionId, []fleet.NewPlayer{{PlayerID: in.PlayerId, Data: in.PlayerData}})
 	if err != nil {
 		return nil, err
@@ -28,9 +27,8 @@ func (p *Plane) CreatePlayerSession(ctx context.Context, in *wire.CreatePlayerSe
 
 // CreatePlayerSessions reserves slots for several players: for all or for none, in the order of the request. Data of
 // players who are not in the list is ignored.
-func (p *Plane) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerSessionsInput) (
-	*wire.CreatePlayerSessionsOutput, error,
-) {
+func (p *Plane) CreatePlayerSessions(ctx context.Context,
+	in *wire.CreatePlayerSessionsInput) (*wire.CreatePlayerSessionsOutput, error) {
 	players := make([]fleet.NewPlayer, len(in.PlayerIds))
 	seen := make(map[string]bool, len(in.PlayerIds))
 	for i, id := range in.PlayerIds {
@@ -47,9 +45,8 @@ func (p *Plane) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerS
 	return &wire.CreatePlayerSessionsOutput{PlayerSessions: sessions}, nil
 }
 
-func (p *Plane) reserve(ctx context.Context, gameSessionArn string, players []fleet.NewPlayer) (
-	[]wire.PlayerSession, error,
-) {
+func (p *Plane) reserve(ctx context.Context, gameSessionArn string,
+	players []fleet.NewPlayer) ([]wire.PlayerSession, error) {
 	if err := p.history.Admit(); err != nil {
 		return nil, err
 	}
@@ -93,9 +90,8 @@ func idTexts(players []*fleet.PlayerSession) string {
 }
 
 // DescribePlayerSessions describes player sessions by exactly one of the three ids, including those in the history.
-func (sr *sessionReader) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (
-	*wire.DescribePlayerSessionsOutput, error,
-) {
+func (sr *sessionReader) DescribePlayerSessions(ctx context.Context,
+	in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
 	return sr.describePlayerSessions(ctx, in, allFleets)
 }
 
@@ -128,9 +124,8 @@ func (sr *sessionReader) describePlayerSessions(
 }
 
 // describePlayerSession describes one player session; its id contains its place.
-func (sr *sessionReader) describePlayerSession(ctx context.Context, text string, within fleet.ID) (
-	*wire.DescribePlayerSessionsOutput, error,
-) {
+func (sr *sessionReader) describePlayerSession(ctx context.Context, text string,
+	within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
 	notFound := fault.New(fault.NotFound, "Player session %s not found", text)
 	id, err := fleet.ParsePlayerSessionID(text)
 	if err != nil {
@@ -198,9 +193,8 @@ func (a playerPosition) before(b playerPosition) bool {
 
 // describePlayer lists the player sessions of a player. Such a request has no id that contains a place, so it reads
 // every shard.
-func (sr *sessionReader) describePlayer(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (
-	*wire.DescribePlayerSessionsOutput, error,
-) {
+func (sr *sessionReader) describePlayer(ctx context.Context, in *wire.DescribePlayerSessionsInput,
+	within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
 	pages := sr.secrets.Pages("DescribePlayerSessions", "player"+string(within), in.PlayerId)
 	var at playerPosition
 	if err := pages.Read(in.NextToken, &at); err != nil {
@@ -298,9 +292,8 @@ func (sr *sessionReader) playerInPast(
 }
 
 // playerInEntry lists the player sessions of a player in one entry of the history.
-func (sr *sessionReader) playerInEntry(ctx context.Context, e history.Entry, player string) (
-	[]wire.PlayerSession, error,
-) {
+func (sr *sessionReader) playerInEntry(ctx context.Context, e history.Entry,
+	player string) ([]wire.PlayerSession, error) {
 	g, err := sr.GameSession(ctx, e.Room, e.Session.ID)
 	if err != nil || g != nil && (!e.Departed || g.Archived <= e.Session.Archived) {
 		return nil, err // it is being moved, and was listed from memory

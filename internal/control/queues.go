@@ -15,9 +15,8 @@ import (
 const queuePage = 50
 
 // CreateGameSessionQueue creates a game session queue.
-func (p *Plane) CreateGameSessionQueue(ctx context.Context, in *wire.CreateGameSessionQueueInput) (
-	*wire.CreateGameSessionQueueOutput, error,
-) {
+func (p *Plane) CreateGameSessionQueue(ctx context.Context,
+	in *wire.CreateGameSessionQueueInput) (*wire.CreateGameSessionQueueOutput, error) {
 	command := catalog.CreateQueue{
 		Queue: catalog.Queue{
 			ID: uuid.NewString(), Name: in.Name, Timeout: in.TimeoutInSeconds.Or(catalog.DefaultQueueTimeout),
@@ -96,9 +95,8 @@ func priorityFrom(in *wire.PriorityConfiguration) *catalog.Priority {
 
 // UpdateGameSessionQueue changes the members that are given. Lists and configurations are replaced as a whole; an empty
 // one removes the old one.
-func (p *Plane) UpdateGameSessionQueue(ctx context.Context, in *wire.UpdateGameSessionQueueInput) (
-	*wire.UpdateGameSessionQueueOutput, error,
-) {
+func (p *Plane) UpdateGameSessionQueue(ctx context.Context,
+	in *wire.UpdateGameSessionQueueInput) (*wire.UpdateGameSessionQueueOutput, error) {
 	q, err := p.queue(in.Name)
 	if err != nil {
 		return nil, err
@@ -122,9 +120,8 @@ func (p *Plane) UpdateGameSessionQueue(ctx context.Context, in *wire.UpdateGameS
 }
 
 // DescribeGameSessionQueues describes the named queues that exist, or a page of all, by name.
-func (cr *catalogReader) DescribeGameSessionQueues(_ context.Context, in *wire.DescribeGameSessionQueuesInput) (
-	*wire.DescribeGameSessionQueuesOutput, error,
-) {
+func (cr *catalogReader) DescribeGameSessionQueues(_ context.Context,
+	in *wire.DescribeGameSessionQueuesInput) (*wire.DescribeGameSessionQueuesOutput, error) {
 	queues, next, err := cr.queuesPage(in)
 	if err != nil {
 		return nil, err

@@ -17,9 +17,8 @@ import (
 const ruleSetPage = 10
 
 // CreateMatchmakingRuleSet stores a valid rule set.
-func (p *Plane) CreateMatchmakingRuleSet(ctx context.Context, in *wire.CreateMatchmakingRuleSetInput) (
-	*wire.CreateMatchmakingRuleSetOutput, error,
-) {
+func (p *Plane) CreateMatchmakingRuleSet(ctx context.Context,
+	in *wire.CreateMatchmakingRuleSetInput) (*wire.CreateMatchmakingRuleSetOutput, error) {
 	if err := checkRuleSet(in.RuleSetBody); err != nil {
 		return nil, err
 	}
@@ -44,9 +43,8 @@ func checkRuleSet(body string) error {
 
 // ValidateMatchmakingRuleSet answers that a rule set is valid, or rejects the request with the error, which explains
 // more than "not valid".
-func (p *Plane) ValidateMatchmakingRuleSet(_ context.Context, in *wire.ValidateMatchmakingRuleSetInput) (
-	*wire.ValidateMatchmakingRuleSetOutput, error,
-) {
+func (p *Plane) ValidateMatchmakingRuleSet(_ context.Context,
+	in *wire.ValidateMatchmakingRuleSetInput) (*wire.ValidateMatchmakingRuleSetOutput, error) {
 	if err := checkRuleSet(in.RuleSetBody); err != nil {
 		return nil, err
 	}
@@ -54,9 +52,8 @@ func (p *Plane) ValidateMatchmakingRuleSet(_ context.Context, in *wire.ValidateM
 }
 
 // DescribeMatchmakingRuleSets describes the named rule sets, which must exist, or a page of all, by name.
-func (cr *catalogReader) DescribeMatchmakingRuleSets(_ context.Context, in *wire.DescribeMatchmakingRuleSetsInput) (
-	*wire.DescribeMatchmakingRuleSetsOutput, error,
-) {
+func (cr *catalogReader) DescribeMatchmakingRuleSets(_ context.Context,
+	in *wire.DescribeMatchmakingRuleSetsInput) (*wire.DescribeMatchmakingRuleSetsOutput, error) {
 	ruleSets, next, err := cr.ruleSetsPage(in)
 	if err != nil {
 		return nil, err

@@ -16,9 +16,8 @@ const searchPage = 20
 
 // SearchGameSessions finds ACTIVE game sessions by filter and sort expressions. The answer is consistent: it includes
 // everything that was acknowledged before.
-func (sr *sessionReader) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (
-	*wire.SearchGameSessionsOutput, error,
-) {
+func (sr *sessionReader) SearchGameSessions(ctx context.Context,
+	in *wire.SearchGameSessionsInput) (*wire.SearchGameSessionsOutput, error) {
 	f, err := sr.target(in.FleetId, in.AliasId)
 	if err != nil {
 		return nil, err
@@ -47,9 +46,8 @@ func (sr *sessionReader) SearchGameSessions(ctx context.Context, in *wire.Search
 
 // searchRooms searches each location and merges the results. It requests one result more than fit on the page, to know
 // whether there is a next page.
-func (sr *sessionReader) searchRooms(rooms []*fleet.Room, query search.Query, pages credentials.Pages) (
-	*wire.SearchGameSessionsOutput, error,
-) {
+func (sr *sessionReader) searchRooms(rooms []*fleet.Room, query search.Query,
+	pages credentials.Pages) (*wire.SearchGameSessionsOutput, error) {
 	size := query.Limit
 	query.Limit++
 	lists := make([][]search.Hit, len(rooms))

@@ -42,9 +42,8 @@ func (q *sessionQuery) wants(g *fleet.GameSession) bool {
 func (q *sessionQuery) wantsPast() bool { return q.status == "" || q.status == fleet.Terminated }
 
 // listSessions returns one page of a fleet's game sessions.
-func (sr *sessionReader) listSessions(ctx context.Context, id string, q sessionQuery) (
-	found []foundSession, next string, err error,
-) {
+func (sr *sessionReader) listSessions(ctx context.Context, id string,
+	q sessionQuery) (found []foundSession, next string, err error) {
 	pages := sr.secrets.Pages(q.operation, id, q.location, string(q.status))
 	var at sessionPosition
 	if q.token == "" {

@@ -27,9 +27,8 @@ func (p *Plane) UntagResource(ctx context.Context, in *wire.UntagResourceRequest
 }
 
 // ListTagsForResource lists the tags of a resource.
-func (cr *catalogReader) ListTagsForResource(_ context.Context, in *wire.ListTagsForResourceRequest) (
-	*wire.ListTagsForResourceResponse, error,
-) {
+func (cr *catalogReader) ListTagsForResource(_ context.Context,
+	in *wire.ListTagsForResourceRequest) (*wire.ListTagsForResourceResponse, error) {
 	resource, err := cr.taggable(in.ResourceARN)
 	if err != nil {
 		return nil, err

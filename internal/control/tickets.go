@@ -34,9 +34,8 @@ const (
 const maxPlayerLocations = 100
 
 // StartMatchmaking starts a ticket. A retry of an AWS SDK returns the ticket that the call started before.
-func (p *Plane) StartMatchmaking(ctx context.Context, in *wire.StartMatchmakingInput) (
-	*wire.StartMatchmakingOutput, error,
-) {
+func (p *Plane) StartMatchmaking(ctx context.Context,
+	in *wire.StartMatchmakingInput) (*wire.StartMatchmakingOutput, error) {
 	c, set, err := p.matchmaker(in.ConfigurationName)
 	if err != nil {
 		return nil, err
@@ -105,9 +104,8 @@ func configurationOf(c *catalog.MatchmakingConfiguration) matchmaking.Configurat
 }
 
 // DescribeMatchmaking describes tickets in the order of the request. Those that do not exist are left out.
-func (p *Plane) DescribeMatchmaking(ctx context.Context, in *wire.DescribeMatchmakingInput) (
-	*wire.DescribeMatchmakingOutput, error,
-) {
+func (p *Plane) DescribeMatchmaking(ctx context.Context,
+	in *wire.DescribeMatchmakingInput) (*wire.DescribeMatchmakingOutput, error) {
 	if len(in.TicketIds) > maxTicketIDs {
 		return nil, invalid("TicketIds has %d entries; the maximum is %d", len(in.TicketIds), maxTicketIDs)
 	}

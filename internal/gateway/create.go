@@ -128,9 +128,8 @@ func notActive(ctx context.Context, s *wire.GameSession, err error) error {
 }
 
 // createSomewhere creates the game session in the first location of the target with a free server process.
-func (g *Gateway) createSomewhere(ctx context.Context, ic *inflightCall, in *creation, t Target, tok token) (
-	*wire.GameSession, error,
-) {
+func (g *Gateway) createSomewhere(ctx context.Context, ic *inflightCall, in *creation, t Target,
+	tok token) (*wire.GameSession, error) {
 	names, err := g.candidates(ctx, in, t)
 	if err != nil {
 		return nil, err
@@ -184,9 +183,8 @@ func (g *Gateway) candidates(ctx context.Context, in *creation, t Target) ([]str
 
 // createAt creates the game session in one location. A call that was cut off may have succeeded, so its game session is
 // on the undo list.
-func (g *Gateway) createAt(ctx context.Context, ic *inflightCall, in *creation, t Target, location string, tok token) (
-	*wire.GameSession, error,
-) {
+func (g *Gateway) createAt(ctx context.Context, ic *inflightCall, in *creation, t Target, location string,
+	tok token) (*wire.GameSession, error) {
 	input := &wire.CreateGameSessionInput{
 		FleetId: t.FleetID, AliasId: t.AliasID, Location: location, Name: in.name,
 		MaximumPlayerSessionCount: wire.Some(in.maximum),

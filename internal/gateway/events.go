@@ -185,9 +185,8 @@ func (s *eventStream) run(first change, changes <-chan change, done <-chan error
 }
 
 // next waits for the next event and sends heartbeats until then; false at the end of the stream.
-func (s *eventStream) next(changes <-chan change, done <-chan error, tick <-chan time.Time, notFound Code) (
-	change, bool,
-) {
+func (s *eventStream) next(changes <-chan change, done <-chan error, tick <-chan time.Time,
+	notFound Code) (change, bool) {
 	for {
 		select {
 		case next, ok := <-changes:

@@ -47,9 +47,8 @@ func (g *Gateway) placedAgain(ctx context.Context, in *creation, p *wire.GameSes
 }
 
 // startPlacement starts the placement, or finds the one of the Idempotency-Key.
-func (g *Gateway) startPlacement(ctx context.Context, in *creation, t Target, tok token) (
-	p *wire.GameSessionPlacement, replayed bool, err error,
-) {
+func (g *Gateway) startPlacement(ctx context.Context, in *creation, t Target,
+	tok token) (p *wire.GameSessionPlacement, replayed bool, err error) {
 	if in.key != "" {
 		out, err := g.queues.DescribeGameSessionPlacement(ctx,
 			&wire.DescribeGameSessionPlacementInput{PlacementId: tok.String()})
@@ -101,9 +100,8 @@ func unplaced(p *wire.GameSessionPlacement) error {
 }
 
 // placedPlayer returns the player session of a player of a placement.
-func (g *Gateway) placedPlayer(ctx context.Context, p *wire.GameSessionPlacement, player string) (
-	*wire.PlayerSession, error,
-) {
+func (g *Gateway) placedPlayer(ctx context.Context, p *wire.GameSessionPlacement,
+	player string) (*wire.PlayerSession, error) {
 	for _, placed := range p.PlacedPlayerSessions {
 		if placed.PlayerId != player {
 			continue

@@ -19,7 +19,6 @@ const (
 // sessionID is the form of a game session's id. Source: API reference.
 var sessionID = regexp.MustCompile(`^[a-zA-Z0-9:/-]{1,512}$`)
 
-// local returns the _local form of an operation.
 func local(serve func(*call) (answer, error)) func(*call) (answer, error) {
 	return func(c *call) (answer, error) {
 		c.local = true

@@ -1,8 +1,6 @@
 package gateway
 
-import (
-	"net/http"
-)
+import "net/http"
 
 // sessionID checks the id in the path.
 func (c *call) sessionID() (string, error) {

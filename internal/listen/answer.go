@@ -39,7 +39,7 @@ func (a *Answer) Release() {
 // Add adds a field to the head.
 func (a *Answer) Add(name, value string) { a.Header = append(a.Header, Field{name, value}) }
 
-// Buffer is what the body is appended to. What stands in it already is not to be changed.
+// Buffer is what the body is appended to. What it already contains must not be changed.
 func (a *Answer) Buffer() *[]byte { return &a.buf }
 
 // Body is the body so far.

@@ -75,7 +75,7 @@ func (c *conn) serve(ctx context.Context) {
 	_ = c.nc.Close()
 }
 
-// recover keeps a defect from ending the process. The door's own panics do not come this far.
+// recover keeps a defect from ending the process. The server's own panics do not come this far.
 func (c *conn) recover() {
 	if p := recover(); p != nil {
 		c.server.log.Error("connection failed", "panic", p, slog.String("stack", string(debug.Stack())))
@@ -203,7 +203,7 @@ func (c *conn) until(w waiting) {
 	c.wait, c.set = w, now
 }
 
-// respond answers the request that stands in c.buf, and takes it out.
+// respond answers the request in c.buf, and takes it out.
 func (c *conn) respond(ctx context.Context) fate {
 	a := TakeAnswer()
 	defer a.Release()

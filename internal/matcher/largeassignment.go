@@ -1,8 +1,6 @@
 package matcher
 
-import (
-	"slices"
-)
+import "slices"
 
 // An assignment is a large match being filled.
 type assignment struct {

@@ -61,9 +61,7 @@ type Connections struct {
 // New makes the connections of a region: none.
 func New(cfg Config) *Connections {
 	cfg.Skew = cmp.Or(cfg.Skew, sigv4.DefaultSkew)
-	c := &Connections{
-		cfg: cfg, router: cfg.Router, verifier: sigv4.New(sigv4.Config{Keys: cfg.Keys, Skew: cfg.Skew}),
-	}
+	c := &Connections{cfg: cfg, router: cfg.Router, verifier: sigv4.New(sigv4.Config{Keys: cfg.Keys, Skew: cfg.Skew})}
 	for _, s := range cfg.Router.Shards() {
 		c.shards = append(c.shards, newRegistry(s))
 	}
@@ -193,9 +191,8 @@ func (c *Connections) dispatch(r *registry, room fleet.RoomID, fact any) {
 
 // Update notifies a process of what became of the backfill ticket of its game session, or keeps that until the process
 // connects. It reports whether the process is connected here.
-func (c *Connections) Update(host Key, g *fleet.GameSession, ticket, reason string) (
-	update UpdateGameSessionPush, here bool,
-) {
+func (c *Connections) Update(host Key, g *fleet.GameSession, ticket,
+	reason string) (update UpdateGameSessionPush, here bool) {
 	update = UpdateGameSessionPush{
 		GameSession: c.sessionPush(host.Room, g), FleetID: string(host.Room.Fleet), Location: host.Room.Location,
 		Status: string(g.Status), StatusReason: g.StatusReason, UpdateReason: reason, BackfillTicketID: ticket,

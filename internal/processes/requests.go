@@ -146,9 +146,8 @@ func (k Key) NotHosted(gameSessionArn string) error {
 		"Game session %s is not hosted by server process %s", gameSessionArn, k.Process.ID)
 }
 
-func (n *connection) playerID(gameSession, playerSession string, done func(error)) (
-	id string, player fleet.PlayerSessionID, ok bool,
-) {
+func (n *connection) playerID(gameSession, playerSession string,
+	done func(error)) (id string, player fleet.PlayerSessionID, ok bool) {
 	if id, ok = n.sessionID(gameSession, done); !ok {
 		return "", player, false
 	}

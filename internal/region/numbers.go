@@ -1,8 +1,6 @@
 package region
 
-import (
-	"github.com/muster-gg/muster/internal/wire/fault"
-)
+import "github.com/muster-gg/muster/internal/wire/fault"
 
 // The number of a closed room is reused. The location in the id of a player session (shard, room and number of the game
 // session) must be unique forever: an id leads to one game session, even in the history. So a new room starts to number

@@ -125,9 +125,8 @@ func (s *service) restore(ctx context.Context, id string) error {
 }
 
 // restoration returns the state of the restoration. The revision is 0 before it starts.
-func (s *service) restoration(ctx context.Context, agreed *jetstream.Agreement) (
-	now restoration, revision uint64, err error,
-) {
+func (s *service) restoration(ctx context.Context,
+	agreed *jetstream.Agreement) (now restoration, revision uint64, err error) {
 	text, revision, err := agreed.Read(ctx, restorationKey)
 	if err != nil || revision == 0 {
 		return now, 0, err
@@ -164,9 +163,8 @@ func (s *service) fill(ctx context.Context, agreed *jetstream.Agreement, revisio
 }
 
 // beginFilling empties the region, and claims filling it.
-func (s *service) beginFilling(ctx context.Context, agreed *jetstream.Agreement, revision uint64, begun []byte) (
-	uint64, error,
-) {
+func (s *service) beginFilling(ctx context.Context, agreed *jetstream.Agreement, revision uint64,
+	begun []byte) (uint64, error) {
 	if revision == 0 {
 		if err := s.engine.CheckEmpty(ctx, s.cfg.Shards); err != nil {
 			return 0, err

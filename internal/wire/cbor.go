@@ -9,7 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// The major types of CBOR data items, as they stand in the first byte. Source: RFC 8949, section 3.1.
+// The major types of CBOR data items, as the first byte has them. Source: RFC 8949, section 3.1.
 const (
 	cborUint  = 0 << 5
 	cborNint  = 1 << 5

@@ -18,7 +18,7 @@ const (
 	CBOR                 // Smithy RPC v2 CBOR
 )
 
-// String is the protocol's name as it stands in the API model.
+// String is the protocol's name in the API model.
 func (p Protocol) String() string {
 	if p == CBOR {
 		return "smithy-rpc-v2-cbor"

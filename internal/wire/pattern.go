@@ -10,7 +10,7 @@ import (
 // characters of one class, which takes a table look-up for each byte; the others are compiled when they are first
 // needed.
 type pattern struct {
-	source string // as it stands in the model, for messages
+	source string // as in the model, for messages
 
 	// A simple pattern: prefix, then bytes of class; some says that at least one must follow.
 	class  *[4]uint64

@@ -47,9 +47,8 @@ func newToken() string { return "gsess-" + uuid.NewString() }
 
 // create makes a session. It lasts a little longer than ctx, so that a session does not stay behind because nobody
 // heard its id: after a success look at ctx.
-func (p *Provider) create(ctx context.Context, api *api, op string, in *gamelift.CreateGameSessionInput) (
-	id string, err error,
-) {
+func (p *Provider) create(ctx context.Context, api *api, op string,
+	in *gamelift.CreateGameSessionInput) (id string, err error) {
 	if ctx.Err() != nil {
 		return "", failure(ctx, op, ctx.Err())
 	}

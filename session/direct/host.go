@@ -60,9 +60,8 @@ func hostProperties(op string, r session.HostRequest) (map[string]string, error)
 }
 
 // begin makes the session, which need not be ACTIVE yet. It cleans up after itself.
-func (p *Provider) begin(ctx context.Context, api *api, op string, r session.HostRequest, props map[string]string) (
-	id string, err error,
-) {
+func (p *Provider) begin(ctx context.Context, api *api, op string, r session.HostRequest,
+	props map[string]string) (id string, err error) {
 	t := p.cfg.Target
 	if t.QueueName != "" {
 		return p.beginOnQueue(ctx, api, op, r, props)
@@ -94,9 +93,8 @@ func (p *Provider) beginOnQueue(
 }
 
 // enter takes a place in a session as soon as it is ACTIVE.
-func (p *Provider) enter(ctx context.Context, api *api, op string, r session.JoinSessionRequest) (
-	session.Reservation, error,
-) {
+func (p *Provider) enter(ctx context.Context, api *api, op string,
+	r session.JoinSessionRequest) (session.Reservation, error) {
 	err := p.poll(ctx, op, func() (bool, error) { return isActive(ctx, api, op, r.SessionID) })
 	if err != nil {
 		return session.Reservation{}, failure(ctx, op, err)

@@ -85,7 +85,6 @@ func (p *Provider) options(region string) (options []func(*config.LoadOptions) e
 	return options
 }
 
-// configured returns what Configure has made.
 func (p *Provider) configured(op string) (*api, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,9 +25,8 @@ func (p *Provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSes
 
 // place starts a placement. When it is not known whether it has begun, or nobody waits for it any more, it is taken
 // back.
-func (p *Provider) place(ctx context.Context, api *api, op string, in *gamelift.StartGameSessionPlacementInput) (
-	id string, err error,
-) {
+func (p *Provider) place(ctx context.Context, api *api, op string,
+	in *gamelift.StartGameSessionPlacementInput) (id string, err error) {
 	if ctx.Err() != nil {
 		return "", failure(ctx, op, ctx.Err())
 	}

@@ -15,9 +15,8 @@ import (
 )
 
 // SearchSessions implements session.Provider with SearchGameSessions.
-func (p *Provider) SearchSessions(ctx context.Context, r session.SearchSessionsRequest) (
-	session.SearchSessionsResponse, error,
-) {
+func (p *Provider) SearchSessions(ctx context.Context,
+	r session.SearchSessionsRequest) (session.SearchSessionsResponse, error) {
 	const op = "SearchSessions"
 	api, err := p.configured(op)
 	if err != nil {

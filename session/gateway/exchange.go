@@ -119,5 +119,5 @@ func decodeList[T any](data []byte, out *[]T) error {
 	return json.Unmarshal(data, out)
 }
 
-// ignore is for answers that say nothing new.
+// ignore is for answers without news.
 func ignore([]byte, *struct{}) error { return nil }

@@ -114,9 +114,8 @@ func (p *Provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSes
 	return got.Placement.ID, err
 }
 
-func (p *Provider) hostWithProperties(ctx context.Context, op string, r session.HostRequest) (
-	session.Reservation, error,
-) {
+func (p *Provider) hostWithProperties(ctx context.Context, op string,
+	r session.HostRequest) (session.Reservation, error) {
 	got, err := p.create(ctx, op, "", sessionCreation{
 		Name: r.SessionName, MaxPlayers: r.Connections, BuildID: r.BuildID, Properties: r.Properties,
 		Player: &newPlayer{ID: r.OwnerID},
@@ -127,9 +126,8 @@ func (p *Provider) hostWithProperties(ctx context.Context, op string, r session.
 	return got.Player.reservation(op)
 }
 
-func (p *Provider) reserveWithData(ctx context.Context, op string, r session.JoinSessionRequest) (
-	session.Reservation, error,
-) {
+func (p *Provider) reserveWithData(ctx context.Context, op string,
+	r session.JoinSessionRequest) (session.Reservation, error) {
 	type players[T any] struct {
 		Players []T `json:"players"`
 	}
@@ -149,9 +147,8 @@ func (p *Provider) reserveWithData(ctx context.Context, op string, r session.Joi
 // SearchSessions implements session.Provider. The gateway searches the fleets that it makes sessions on; those of other
 // fleets and locations than the request's are left out, so that a page may be empty and yet not the last. Addresses are
 // not told: a gateway gives them to those who have a place.
-func (p *Provider) SearchSessions(ctx context.Context, r session.SearchSessionsRequest) (
-	session.SearchSessionsResponse, error,
-) {
+func (p *Provider) SearchSessions(ctx context.Context,
+	r session.SearchSessionsRequest) (session.SearchSessionsResponse, error) {
 	const op = "SearchSessions"
 	if r.FleetID == "" {
 		return session.SearchSessionsResponse{}, session.Errorf(op, session.ErrUnsupported,

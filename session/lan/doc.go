@@ -27,7 +27,7 @@
 //	the link's broadcast address, for each IPv4 network of the link
 //	ff12::8000:36b1      IPv6 multicast, link-local and not assigned by IANA (RFC 4291, RFC 3307)
 //
-// at the port, from a port of its choice, to which hosts answer by unicast. Hosts hear a query several times that way,
+// at the port, from a port of its choice, to which hosts answer by unicast. Hosts receive a query several times that way,
 // and answer each.
 //
 // # Packets

@@ -10,7 +10,7 @@ import (
 )
 
 // askerSlots is the number of token buckets for addresses. Addresses share a bucket when their hashes fall together, so
-// that the number of addresses, which a stranger can make up, does not matter for memory.
+// that the number of addresses, which anyone can forge, does not matter for memory.
 const askerSlots = 1024
 
 // A limiter decides which queries of an announced session are answered.

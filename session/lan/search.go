@@ -104,13 +104,13 @@ func (s *search) listen(ctx context.Context) {
 	for _, socket := range s.sockets {
 		s.running.Go(func() {
 			socket.receive(ctx, s.network.cfg.Clock,
-				func(packet []byte, from netip.AddrPort) { s.hear(ctx, packet, from) })
+				func(packet []byte, from netip.AddrPort) { s.receive(ctx, packet, from) })
 		})
 	}
 }
 
-// hear passes on what an answer says if it is one to this search.
-func (s *search) hear(ctx context.Context, packet []byte, from netip.AddrPort) {
+// receive passes on an answer to this search.
+func (s *search) receive(ctx context.Context, packet []byte, from netip.AddrPort) {
 	now, n := s.network.cfg.Clock.Now(), s.network
 	r, err := parseReply(packet, n.cfg.AppID, n.cfg.Limits.Properties)
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 )
 
 // SearchSessions implements session.Provider.
-func (s *Service) SearchSessions(ctx context.Context, r session.SearchSessionsRequest) (
-	page session.SearchSessionsResponse, err error,
-) {
+func (s *Service) SearchSessions(ctx context.Context,
+	r session.SearchSessionsRequest) (page session.SearchSessionsResponse, err error) {
 	if err := s.begin(ctx, "SearchSessions"); err != nil {
 		return page, err
 	}

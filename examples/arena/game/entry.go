@@ -39,11 +39,11 @@ func (g *game) admit(ctx context.Context, s *gamenet.Session, hello handshake.He
 	}
 	g.out.line("LogNet: Login request: %s", s.RemoteAddr())
 	p := &guest{game: g, ticket: hello.Ticket, name: join.Name}
-	if closed := g.do(func() { err = g.door.enter(p.ticket) }); closed != nil || err != nil {
+	if closed := g.do(func() { err = g.slots.enter(p.ticket) }); closed != nil || err != nil {
 		return handshake.Admission{}, errors.Join(closed, err)
 	}
 	if err := g.accept(ctx, p.ticket); err != nil {
-		_ = g.do(g.door.leave)
+		_ = g.do(g.slots.leave)
 		g.settle()
 		return handshake.Admission{}, err
 	}

@@ -45,7 +45,7 @@ type game struct {
 
 	// Of the executor.
 	room  *room.Room
-	door  door
+	slots slots
 	ended bool // over is closed
 	bytes []byte
 }
@@ -53,8 +53,8 @@ type game struct {
 func newGame(o options, out *printer, server *gameserver.Server, turn *gamenet.Executor) *game {
 	return &game{
 		options: o, out: out, server: server, players: gamenet.NewGroup(), turn: turn, over: make(chan struct{}),
-		room: room.New(o.tickRate),
-		door: door{unticketed: o.allowUnticketed, places: o.maxPlayers, strict: o.maxPlayers > 0},
+		room:  room.New(o.tickRate),
+		slots: slots{unticketed: o.allowUnticketed, most: o.maxPlayers, strict: o.maxPlayers > 0},
 	}
 }
 
@@ -76,9 +76,9 @@ func (g *game) start(ctx context.Context, gs gameserver.GameSession) {
 	g.out.line("LogSampleGame: GameSession Initializing : %s", gs.GameSessionID)
 	g.printTeams(gs)
 	_ = g.do(func() { // before the service sends the first player
-		g.door.open = true
+		g.slots.open = true
 		if g.options.maxPlayers == 0 {
-			g.door.places = gs.MaximumPlayerSessionCount
+			g.slots.most = gs.MaximumPlayerSessionCount
 		}
 	})
 	if err := g.server.ActivateGameSession(ctx); err != nil {
@@ -95,8 +95,8 @@ func (g *game) start(ctx context.Context, gs gameserver.GameSession) {
 func (g *game) awaitFirst() {
 	g.turn.After(g.options.patience, func() {
 		switch {
-		case g.door.visited:
-		case g.door.visits > 0: // somebody is on the way in
+		case g.slots.visited:
+		case g.slots.visits > 0: // somebody is on the way in
 			g.awaitFirst()
 		default:
 			g.out.line("LogGameState: Nobody has come")
@@ -116,7 +116,7 @@ func (g *game) end() {
 // settle ends a visit. The last one ends the game session.
 func (g *game) settle() {
 	_ = g.do(func() {
-		if g.door.settle() && !g.options.linger {
+		if g.slots.settle() && !g.options.linger {
 			g.out.line("LogGameState: The last player has left")
 			g.end()
 		}
@@ -171,8 +171,8 @@ func (g *game) join(s *gamenet.Session, p *guest) {
 	for _, other := range g.room.Present() {
 		g.add(frame, other)
 	}
-	if !g.door.visited {
-		g.door.visited = true
+	if !g.slots.visited {
+		g.slots.visited = true
 		g.out.line("LogGameState: Match State Changed from WaitingToStart to InProgress")
 	}
 	g.room.Join(p.number, p.name)

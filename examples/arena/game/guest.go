@@ -63,7 +63,7 @@ func (p *guest) OnDisconnected(_ *gamenet.Session, cause error) {
 	g := p.game
 	_ = g.do(func() {
 		g.room.Leave(p.number)
-		g.door.leave()
+		g.slots.leave()
 	})
 	g.remove(p.ticket)
 	if p.goodbye || p.expelled {

@@ -48,7 +48,7 @@ type match struct {
 	cancel    context.CancelFunc
 }
 
-// begin runs the server against a real door of the service.
+// begin runs the server against a real endpoint of the service.
 func begin(t *testing.T, s *service, transport string, more ...string) *match {
 	t.Helper()
 	return beginWith(t, s, transport, 0, more...)
@@ -57,8 +57,8 @@ func begin(t *testing.T, s *service, transport string, more ...string) *match {
 // beginWith is begin with a limit for players' first word; 0 for the default.
 func beginWith(t *testing.T, s *service, transport string, helloLimit time.Duration, more ...string) *match {
 	t.Helper()
-	door := serversdk.New(serversdk.Config{Servers: s, Log: slog.New(slog.DiscardHandler)})
-	server := httptest.NewServer(door)
+	endpoint := serversdk.New(serversdk.Config{Servers: s, Log: slog.New(slog.DiscardHandler)})
+	server := httptest.NewServer(endpoint)
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &match{service: s, t: t, transport: transport, result: make(chan error, 1), cancel: cancel}
 	args := append([]string{
@@ -80,7 +80,7 @@ func beginWith(t *testing.T, s *service, transport string, helloLimit time.Durat
 		cancel()
 		<-finished
 		server.Close()
-		if err := door.Close(context.Background()); err != nil {
+		if err := endpoint.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 		if t.Failed() {

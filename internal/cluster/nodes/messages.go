@@ -133,7 +133,7 @@ func (n *Nodes) Tell(message []byte) {
 
 func (n *Nodes) receiveTell(m *nats.Msg) {
 	if strings.TrimPrefix(m.Subject, tellSubject) != n.cfg.Node {
-		n.plane.Hear(m.Data)
+		n.plane.Receive(m.Data)
 	}
 }
 

@@ -54,7 +54,7 @@ type Config struct {
 
 // A Cluster is what drivers need of the nodes that share the shards.
 type Cluster interface {
-	// Tell sends a message to all other nodes, to their Hear, at most once.
+	// Tell sends a message to all other nodes, to their Receive, at most once.
 	Tell(message []byte)
 
 	// Level raises the feature level in force as far as all members of the region read it, and returns it. The node

@@ -17,8 +17,8 @@ type message struct {
 	Update   processes.UpdateGameSessionPush `json:"update"`
 }
 
-// Hear receives a message of another node.
-func (d *Drivers) Hear(data []byte) {
+// Receive receives a message of another node.
+func (d *Drivers) Receive(data []byte) {
 	var m message
 	if err := json.Unmarshal(data, &m); err != nil {
 		d.cfg.Log.Warn("a message of another node cannot be read", "err", err)

@@ -184,11 +184,8 @@ func (m *mover) moveFound(ctx context.Context, shard int, found ended) (moved bo
 			key: func(g *fleet.GameSession) []byte { return placeKey(c.at, g.Ordinal) },
 			add: func(g *fleet.GameSession) error { return m.addSession(ctx, c, g) },
 			forget: func(all []*fleet.GameSession) region.Command {
-				command := fleet.ForgetGameSessions{}
-				for _, g := range all {
-					command.Ordinals = append(command.Ordinals, g.Ordinal)
-				}
-				return region.RoomCommand{Room: c.room, Command: command}
+				ordinals := each(all, func(g *fleet.GameSession) uint64 { return g.Ordinal })
+				return region.RoomCommand{Room: c.room, Command: fleet.ForgetGameSessions{Ordinals: ordinals}}
 			},
 		})
 		moved = moved || some
@@ -200,11 +197,8 @@ func (m *mover) moveFound(ctx context.Context, shard int, found ended) (moved bo
 		key: func(p *placement.Placement) []byte { return placementKey(p.ID) },
 		add: func(p *placement.Placement) error { return m.add(placementEntry, crowd{}, region.PlacementsRoom, p) },
 		forget: func(all []*placement.Placement) region.Command {
-			command := placement.Forget{}
-			for _, p := range all {
-				command.IDs = append(command.IDs, p.ID)
-			}
-			return region.PlacementCommand{Command: command}
+			ids := each(all, func(p *placement.Placement) string { return p.ID })
+			return region.PlacementCommand{Command: placement.Forget{IDs: ids}}
 		},
 	})
 	if err != nil {
@@ -214,14 +208,19 @@ func (m *mover) moveFound(ctx context.Context, shard int, found ended) (moved bo
 		key: func(t *matchmaking.Ticket) []byte { return ticketKey(t.ID) },
 		add: func(t *matchmaking.Ticket) error { return m.add(ticketEntry, crowd{}, region.MatchmakingRoom, t) },
 		forget: func(all []*matchmaking.Ticket) region.Command {
-			command := matchmaking.Forget{}
-			for _, t := range all {
-				command.IDs = append(command.IDs, t.ID)
-			}
-			return region.MatchmakingCommand{Command: command}
+			ids := each(all, func(t *matchmaking.Ticket) string { return t.ID })
+			return region.MatchmakingCommand{Command: matchmaking.Forget{IDs: ids}}
 		},
 	})
 	return moved || placements || tickets, err
+}
+
+// each returns a value of each record.
+func each[T, V any](all []T, value func(T) V) (values []V) {
+	for _, one := range all {
+		values = append(values, value(one))
+	}
+	return values
 }
 
 // records says how records of one kind are moved.

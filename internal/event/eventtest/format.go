@@ -27,10 +27,10 @@ type Format struct {
 
 	// numbers: of the first event, the first record, and the last that there can be
 	First, Records, Last uint64
-	IsRecord             func(any) bool // whether a value stands in snapshots
+	IsRecord             func(any) bool // whether snapshots contain a value
 	// Values for fields of certain types that Filled would set otherwise; may be nil.
 	Fill  func(n int) []any
-	Words []string // that stand in fields often
+	Words []string // that fields often contain
 }
 
 // Facts decodes all that data holds.

@@ -68,7 +68,7 @@ func (c *Config) validate() error {
 		}
 	}
 	for name, key := range c.Keys {
-		add(name == "", "Keys: a key has no name; names stand in the log")
+		add(name == "", "Keys: a key has no name; names are in the log")
 		add(len(key) < minKey, "Keys: the key of %q has %d characters; use at least %d random ones",
 			name, len(key), minKey)
 	}

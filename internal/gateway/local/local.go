@@ -47,9 +47,8 @@ func (s Service) CreateGameSession(ctx context.Context, c gateway.Creation) (*wi
 
 // DescribePlayerSessions skips the history for the reservations of a player, which the gateway looks up with each
 // request.
-func (s Service) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (
-	*wire.DescribePlayerSessionsOutput, error,
-) {
+func (s Service) DescribePlayerSessions(ctx context.Context,
+	in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
 	if in.PlayerId == "" || in.PlayerSessionStatusFilter != string(wire.PlayerSessionStatusReserved) {
 		return s.Plane.DescribePlayerSessions(ctx, in)
 	}
@@ -58,9 +57,8 @@ func (s Service) DescribePlayerSessions(ctx context.Context, in *wire.DescribePl
 }
 
 // ClaimGameSession claims an empty game session, atomically.
-func (s Service) ClaimGameSession(ctx context.Context, c gateway.Claim) (
-	*wire.GameSession, *wire.PlayerSession, error,
-) {
+func (s Service) ClaimGameSession(ctx context.Context,
+	c gateway.Claim) (*wire.GameSession, *wire.PlayerSession, error) {
 	return s.Plane.ClaimGameSession(ctx, control.Claim{
 		FleetID: c.Target.FleetID, AliasID: c.Target.AliasID, Location: c.Target.Location,
 		Name: c.Name, Maximum: c.Maximum, Properties: c.Properties, PlayerID: c.PlayerID,

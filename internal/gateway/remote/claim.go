@@ -26,9 +26,8 @@ const (
 // then changes name, maximum and properties, so that a second claim never renames the game session of the first. Of two
 // concurrent claims, the earlier player session wins. The other claim tries the next game session; its player session
 // expires after one minute, because the API cannot delete it.
-func (s *Service) ClaimGameSession(ctx context.Context, c gateway.Claim) (
-	*wire.GameSession, *wire.PlayerSession, error,
-) {
+func (s *Service) ClaimGameSession(ctx context.Context,
+	c gateway.Claim) (*wire.GameSession, *wire.PlayerSession, error) {
 	if c.Target.Queue != "" {
 		return nil, nil, fault.New(fault.InvalidRequest,
 			"a queue has no game sessions to claim: name a fleet or an alias")
@@ -73,9 +72,8 @@ func taken(err error) bool {
 }
 
 // claim tries to claim one game session. It returns nil and no error if another claim won.
-func (s *Service) claim(ctx context.Context, candidate *wire.GameSession, c *gateway.Claim) (
-	*wire.GameSession, *wire.PlayerSession, error,
-) {
+func (s *Service) claim(ctx context.Context, candidate *wire.GameSession,
+	c *gateway.Claim) (*wire.GameSession, *wire.PlayerSession, error) {
 	id := candidate.GameSessionId
 	reserved, err := s.CreatePlayerSessions(ctx,
 		&wire.CreatePlayerSessionsInput{GameSessionId: id, PlayerIds: []string{c.PlayerID}})

@@ -31,9 +31,8 @@ type jsonClient struct {
 	http     aws.HTTPClient
 }
 
-func (c *jsonClient) CreateGameSession(ctx context.Context, in *gamelift.CreateGameSessionInput, _ ...option) (
-	*gamelift.CreateGameSessionOutput, error,
-) {
+func (c *jsonClient) CreateGameSession(ctx context.Context, in *gamelift.CreateGameSessionInput,
+	_ ...option) (*gamelift.CreateGameSessionOutput, error) {
 	var out struct{ GameSession *jsonGameSession }
 	if err := c.call(ctx, "CreateGameSession", in, &out); err != nil {
 		return nil, err
@@ -41,9 +40,8 @@ func (c *jsonClient) CreateGameSession(ctx context.Context, in *gamelift.CreateG
 	return &gamelift.CreateGameSessionOutput{GameSession: out.GameSession.shape()}, nil
 }
 
-func (c *jsonClient) DescribeGameSessions(ctx context.Context, in *gamelift.DescribeGameSessionsInput, _ ...option) (
-	*gamelift.DescribeGameSessionsOutput, error,
-) {
+func (c *jsonClient) DescribeGameSessions(ctx context.Context, in *gamelift.DescribeGameSessionsInput,
+	_ ...option) (*gamelift.DescribeGameSessionsOutput, error) {
 	var out struct {
 		GameSessions []jsonGameSession
 		NextToken    *string
@@ -55,9 +53,8 @@ func (c *jsonClient) DescribeGameSessions(ctx context.Context, in *gamelift.Desc
 		NextToken: out.NextToken}, nil
 }
 
-func (c *jsonClient) CreatePlayerSessions(ctx context.Context, in *gamelift.CreatePlayerSessionsInput, _ ...option) (
-	*gamelift.CreatePlayerSessionsOutput, error,
-) {
+func (c *jsonClient) CreatePlayerSessions(ctx context.Context, in *gamelift.CreatePlayerSessionsInput,
+	_ ...option) (*gamelift.CreatePlayerSessionsOutput, error) {
 	var out struct{ PlayerSessions []jsonPlayerSession }
 	if err := c.call(ctx, "CreatePlayerSessions", in, &out); err != nil {
 		return nil, err

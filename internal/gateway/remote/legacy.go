@@ -52,9 +52,8 @@ func (l *Legacy) ClaimGameSession(context.Context, gateway.Claim) (*wire.GameSes
 
 // SearchGameSessions implements gateway.Service with DescribeGameSessions: the ACTIVE game sessions that match the
 // filter, in the service's order, up to Limit on one page.
-func (l *Legacy) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (
-	*wire.SearchGameSessionsOutput, error,
-) {
+func (l *Legacy) SearchGameSessions(ctx context.Context,
+	in *wire.SearchGameSessionsInput) (*wire.SearchGameSessionsOutput, error) {
 	filter, err := search.ParseFilter(in.FilterExpression)
 	if err != nil {
 		return nil, err
@@ -97,9 +96,8 @@ func document(g *wire.GameSession) *search.Doc {
 }
 
 // TerminateGameSession implements gateway.Service. GameLift Local does not have it.
-func (l *Legacy) TerminateGameSession(context.Context, *wire.TerminateGameSessionInput) (
-	*wire.TerminateGameSessionOutput, error,
-) {
+func (l *Legacy) TerminateGameSession(context.Context,
+	*wire.TerminateGameSessionInput) (*wire.TerminateGameSessionOutput, error) {
 	return nil, fault.New(fault.UnknownOperation, "GameLift Local has no TerminateGameSession")
 }
 

@@ -14,9 +14,8 @@ import (
 const maxTickets = 10
 
 // StartMatchmaking implements gateway.Matchmaking.
-func (s *Service) StartMatchmaking(ctx context.Context, in *wire.StartMatchmakingInput) (
-	*wire.StartMatchmakingOutput, error,
-) {
+func (s *Service) StartMatchmaking(ctx context.Context,
+	in *wire.StartMatchmakingInput) (*wire.StartMatchmakingOutput, error) {
 	return forward[wire.StartMatchmakingOutput](ctx, "StartMatchmaking", s.api.StartMatchmaking, in)
 }
 
@@ -72,9 +71,8 @@ func (s *Service) fetchTickets(ctx context.Context, ids []string) (map[string]re
 	return s.describeTickets(ctx, ids, once)
 }
 
-func (s *Service) describeTickets(ctx context.Context, ids []string, options ...option) (
-	map[string]result[*wire.MatchmakingTicket], error,
-) {
+func (s *Service) describeTickets(ctx context.Context, ids []string,
+	options ...option) (map[string]result[*wire.MatchmakingTicket], error) {
 	out, err := call(ctx, "DescribeMatchmaking", s.api.DescribeMatchmaking,
 		&gamelift.DescribeMatchmakingInput{TicketIds: ids}, options...)
 	if err != nil {

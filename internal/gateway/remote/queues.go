@@ -10,17 +10,15 @@ import (
 )
 
 // StartGameSessionPlacement implements gateway.Queues.
-func (s *Service) StartGameSessionPlacement(ctx context.Context, in *wire.StartGameSessionPlacementInput) (
-	*wire.StartGameSessionPlacementOutput, error,
-) {
+func (s *Service) StartGameSessionPlacement(ctx context.Context,
+	in *wire.StartGameSessionPlacementInput) (*wire.StartGameSessionPlacementOutput, error) {
 	return forward[wire.StartGameSessionPlacementOutput](ctx, "StartGameSessionPlacement",
 		s.api.StartGameSessionPlacement, in)
 }
 
 // StopGameSessionPlacement implements gateway.Queues.
-func (s *Service) StopGameSessionPlacement(ctx context.Context, in *wire.StopGameSessionPlacementInput) (
-	*wire.StopGameSessionPlacementOutput, error,
-) {
+func (s *Service) StopGameSessionPlacement(ctx context.Context,
+	in *wire.StopGameSessionPlacementInput) (*wire.StopGameSessionPlacementOutput, error) {
 	out, err := forward[wire.StopGameSessionPlacementOutput](ctx, "StopGameSessionPlacement",
 		s.api.StopGameSessionPlacement, in)
 	if err == nil {
@@ -30,9 +28,8 @@ func (s *Service) StopGameSessionPlacement(ctx context.Context, in *wire.StopGam
 }
 
 // DescribeGameSessionPlacement implements gateway.Queues.
-func (s *Service) DescribeGameSessionPlacement(ctx context.Context, in *wire.DescribeGameSessionPlacementInput) (
-	*wire.DescribeGameSessionPlacementOutput, error,
-) {
+func (s *Service) DescribeGameSessionPlacement(ctx context.Context,
+	in *wire.DescribeGameSessionPlacementInput) (*wire.DescribeGameSessionPlacementOutput, error) {
 	p, err := s.describePlacement(ctx, in.PlacementId)
 	if err != nil {
 		return nil, err
@@ -41,9 +38,8 @@ func (s *Service) DescribeGameSessionPlacement(ctx context.Context, in *wire.Des
 }
 
 // AwaitPlacement implements gateway.Queues.
-func (s *Service) AwaitPlacement(ctx context.Context, placementID string) (
-	settled *wire.GameSessionPlacement, err error,
-) {
+func (s *Service) AwaitPlacement(ctx context.Context,
+	placementID string) (settled *wire.GameSessionPlacement, err error) {
 	err = s.placements.follow(ctx, placementID, func(p *wire.GameSessionPlacement) (bool, error) {
 		settled = copied(p)
 		return p.Status != wire.GameSessionPlacementStatePending, nil
@@ -55,9 +51,8 @@ func (s *Service) AwaitPlacement(ctx context.Context, placementID string) (
 }
 
 // fetchPlacement describes the one placement of ids for the poller.
-func (s *Service) fetchPlacement(ctx context.Context, ids []string) (
-	map[string]result[*wire.GameSessionPlacement], error,
-) {
+func (s *Service) fetchPlacement(ctx context.Context,
+	ids []string) (map[string]result[*wire.GameSessionPlacement], error) {
 	p, err := s.describePlacement(ctx, ids[0], once)
 	if err != nil {
 		return nil, err
@@ -65,9 +60,8 @@ func (s *Service) fetchPlacement(ctx context.Context, ids []string) (
 	return map[string]result[*wire.GameSessionPlacement]{ids[0]: {value: p}}, nil
 }
 
-func (s *Service) describePlacement(ctx context.Context, id string, options ...option) (
-	*wire.GameSessionPlacement, error,
-) {
+func (s *Service) describePlacement(ctx context.Context, id string,
+	options ...option) (*wire.GameSessionPlacement, error) {
 	out, err := call(ctx, "DescribeGameSessionPlacement", s.api.DescribeGameSessionPlacement,
 		&gamelift.DescribeGameSessionPlacementInput{PlacementId: &id}, options...)
 	if err != nil {

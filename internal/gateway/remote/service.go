@@ -61,16 +61,14 @@ func (s *Service) CreateGameSession(ctx context.Context, c gateway.Creation) (*w
 }
 
 // SearchGameSessions implements gateway.Service.
-func (s *Service) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (
-	*wire.SearchGameSessionsOutput, error,
-) {
+func (s *Service) SearchGameSessions(ctx context.Context,
+	in *wire.SearchGameSessionsInput) (*wire.SearchGameSessionsOutput, error) {
 	return forward[wire.SearchGameSessionsOutput](ctx, "SearchGameSessions", s.api.SearchGameSessions, in)
 }
 
 // TerminateGameSession implements gateway.Service.
-func (s *Service) TerminateGameSession(ctx context.Context, in *wire.TerminateGameSessionInput) (
-	*wire.TerminateGameSessionOutput, error,
-) {
+func (s *Service) TerminateGameSession(ctx context.Context,
+	in *wire.TerminateGameSessionInput) (*wire.TerminateGameSessionOutput, error) {
 	out, err := forward[wire.TerminateGameSessionOutput](ctx, "TerminateGameSession", s.api.TerminateGameSession, in)
 	if err == nil {
 		s.states.nudge(in.GameSessionId)

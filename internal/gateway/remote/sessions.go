@@ -92,9 +92,8 @@ func copied[V any](v *V) *V {
 // ConfirmGameSession implements gateway.Service. The API has no such call.
 func (s *sessions) ConfirmGameSession(context.Context, string) error { return nil }
 
-func (s *sessions) createGameSession(ctx context.Context, in *gamelift.CreateGameSessionInput) (
-	*wire.GameSession, error,
-) {
+func (s *sessions) createGameSession(ctx context.Context,
+	in *gamelift.CreateGameSessionInput) (*wire.GameSession, error) {
 	out, err := call(ctx, "CreateGameSession", s.api.CreateGameSession, in)
 	if err != nil {
 		return nil, err
@@ -105,9 +104,8 @@ func (s *sessions) createGameSession(ctx context.Context, in *gamelift.CreateGam
 	return convert[wire.GameSession](out.GameSession), nil
 }
 
-func (s *sessions) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerSessionsInput) (
-	*wire.CreatePlayerSessionsOutput, error,
-) {
+func (s *sessions) CreatePlayerSessions(ctx context.Context,
+	in *wire.CreatePlayerSessionsInput) (*wire.CreatePlayerSessionsOutput, error) {
 	out, err := forward[wire.CreatePlayerSessionsOutput](ctx, "CreatePlayerSessions", s.api.CreatePlayerSessions, in)
 	if err == nil {
 		s.states.nudge(in.GameSessionId)
@@ -115,8 +113,7 @@ func (s *sessions) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlay
 	return out, err
 }
 
-func (s *sessions) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (
-	*wire.DescribePlayerSessionsOutput, error,
-) {
+func (s *sessions) DescribePlayerSessions(ctx context.Context,
+	in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
 	return forward[wire.DescribePlayerSessionsOutput](ctx, "DescribePlayerSessions", s.api.DescribePlayerSessions, in)
 }

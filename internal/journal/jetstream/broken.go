@@ -47,9 +47,8 @@ func (e *Engine) breakDown(why string) {
 // publish publishes a message, until ctx is done or the engine breaks: the server does not answer a message that it
 // failed to write. In a cluster it retries while the stream has no leader, for at most patience. The retries of the
 // client library are off.
-func (e *Engine) publish(ctx context.Context, msg *nats.Msg, options ...jetstream.PublishOpt) (
-	*jetstream.PubAck, error,
-) {
+func (e *Engine) publish(ctx context.Context, msg *nats.Msg,
+	options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
 	if err := context.Cause(e.broken); err != nil {
 		return nil, err
 	}

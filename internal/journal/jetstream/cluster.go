@@ -252,9 +252,8 @@ const (
 
 // gather retries until an attempt succeeds, or fails for another reason than that no majority of the nodes is up. Nodes
 // start one after the other.
-func gather[T any](ctx context.Context, e *Engine, what string, attempt func(context.Context) (T, error)) (
-	made T, err error,
-) {
+func gather[T any](ctx context.Context, e *Engine, what string,
+	attempt func(context.Context) (T, error)) (made T, err error) {
 	begun := time.Now()
 	reported := begun.Add(1*time.Second - gatherReport)
 	for {

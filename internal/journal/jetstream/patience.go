@@ -47,9 +47,8 @@ func patiently[T any](ctx context.Context, e *Engine, ask func(context.Context) 
 
 // info asks a stream's leader about the stream, and retries if there is no such stream: this node may not know yet that
 // another one has created it.
-func (e *Engine) info(ctx context.Context, s jetstream.Stream, options ...jetstream.StreamInfoOpt) (
-	*jetstream.StreamInfo, error,
-) {
+func (e *Engine) info(ctx context.Context, s jetstream.Stream,
+	options ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	return patiently(ctx, e, func(ctx context.Context) (*jetstream.StreamInfo, error) {
 		info, err := s.Info(ctx, options...)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -80,9 +79,8 @@ func (e *Engine) stateWith(ctx context.Context, s jetstream.Stream, seq uint64) 
 }
 
 // message gets a message.
-func (e *Engine) message(ctx context.Context, s jetstream.Stream, seq uint64, options ...jetstream.GetMsgOpt) (
-	*jetstream.RawStreamMsg, error,
-) {
+func (e *Engine) message(ctx context.Context, s jetstream.Stream, seq uint64,
+	options ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
 	return patiently(ctx, e,
 		func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return s.GetMsg(ctx, seq, options...) })
 }

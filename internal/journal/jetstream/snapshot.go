@@ -217,9 +217,8 @@ func (s snapshots) list(ctx context.Context, stream jetstream.Stream) ([]snapsho
 }
 
 // object gets an object's metadata; ok is false if it is no snapshot, or deleted.
-func (s snapshots) object(ctx context.Context, stream jetstream.Stream, subject string) (
-	n snapshot, ok bool, err error,
-) {
+func (s snapshots) object(ctx context.Context, stream jetstream.Stream,
+	subject string) (n snapshot, ok bool, err error) {
 	msg, err := s.engine.newest(ctx, stream, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return n, false, nil

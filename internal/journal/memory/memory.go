@@ -40,7 +40,7 @@ type Journal struct {
 
 type failure struct {
 	err    error
-	stored bool // the record is kept, and the error tells a lie
+	stored bool // the record is kept all the same
 }
 
 // New makes an empty journal.

@@ -14,7 +14,7 @@ package arn
 
 import "strings"
 
-// Kind is the type of a resource as it stands in an ARN, before the slash.
+// Kind is the type of a resource in an ARN, before the slash.
 type Kind string
 
 // The kinds of resources that have an ARN.

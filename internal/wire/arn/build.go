@@ -43,7 +43,7 @@ func MatchmakingRuleSet(region, account, name string) string {
 }
 
 // GameSessionPrefix is what the ids of all game sessions of one fleet location begin with; the id part follows. The
-// account is empty by rule. The location stands in the ARN unless it is the home Region: location is then "" or equals
+// account is empty by rule. The location is in the ARN unless it is the home Region: location is then "" or equals
 // region.
 // Source: API reference, GameSession.GameSessionId.
 func GameSessionPrefix(region, fleetID, location string) string {

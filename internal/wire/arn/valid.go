@@ -56,7 +56,7 @@ func (k Kind) Fits(id string) bool {
 	}
 }
 
-// fleetKind is the kind that stands in the ARN of the fleet with this id.
+// fleetKind is the kind in the ARN of the fleet with this id.
 func fleetKind(fleetID string) Kind {
 	if strings.HasPrefix(fleetID, "containerfleet-") {
 		return KindContainerFleet

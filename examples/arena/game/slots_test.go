@@ -2,20 +2,20 @@ package game
 
 import "testing"
 
-// A doorTest is a door that tests.
-type doorTest struct {
+// A slotsTest is slots that test.
+type slotsTest struct {
 	*testing.T
-	door
+	slots
 }
 
-func (d *doorTest) in(ticket string, want error) {
+func (d *slotsTest) in(ticket string, want error) {
 	d.Helper()
 	if err := d.enter(ticket); err != want {
 		d.Errorf("%q: got %v, want %v", ticket, err, want)
 	}
 }
 
-func (d *doorTest) out(over bool) {
+func (d *slotsTest) out(over bool) {
 	d.Helper()
 	d.leave()
 	if got := d.settle(); got != over {
@@ -23,8 +23,8 @@ func (d *doorTest) out(over bool) {
 	}
 }
 
-func TestDoor(t *testing.T) {
-	d := &doorTest{t, door{places: 2, strict: true}}
+func TestSlots(t *testing.T) {
+	d := &slotsTest{t, slots{most: 2, strict: true}}
 	d.in("a", errNoGame)
 	d.open = true
 	d.in("a", nil)
@@ -44,16 +44,16 @@ func TestDoor(t *testing.T) {
 	d.out(true)
 }
 
-// TestDoorTrustsTheService lets in who has a player session, also when the places
+// TestSlotsTrustsTheService lets in who has a player session, also when the places
 // seem to be taken: the service has counted them.
-func TestDoorTrustsTheService(t *testing.T) {
-	d := &doorTest{t, door{open: true, unticketed: true, places: 1}}
+func TestSlotsTrustsTheService(t *testing.T) {
+	d := &slotsTest{t, slots{open: true, unticketed: true, most: 1}}
 	d.in("", nil)
 	d.in("", errNoPlace)
 	d.in("a", nil)
 	d.out(false)
 	d.in("", errNoPlace)
-	d.places = 0
+	d.most = 0
 	for range 3 {
 		d.in("", nil)
 	}
