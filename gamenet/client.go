@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A ClientService makes connections to a server and, if wanted, makes them again when they are lost. Its methods may be
+// A ClientService connects to a server and, with Reconnect, reconnects when a session has ended. Its methods may be
 // called from any goroutine.
 type ClientService struct {
 	service
@@ -17,7 +17,7 @@ type ClientService struct {
 	backoff        *Backoff
 }
 
-// NewClient makes a client that does nothing yet. It fails with a *ConfigError.
+// NewClient creates a client; Start connects it. It fails with a *ConfigError.
 func NewClient(cfg ClientConfig) (*ClientService, error) {
 	cfg.fill()
 	cfg.Sessions = cmp.Or(cfg.Sessions, 1)
@@ -46,9 +46,9 @@ func NewClient(cfg ClientConfig) (*ClientService, error) {
 	return c, nil
 }
 
-// Start makes the connections, all at the same time, and returns when each has been tried once. Their OnConnected may
-// still be to come. If one fails and there is no Reconnect the service is closed, and the first error returned; with
-// Reconnect it is tried again in the background, and Start returns nil. ctx limits these first attempts.
+// Start opens the connections concurrently and returns when each has been tried once, possibly before their
+// OnConnected. If one fails without Reconnect, Start closes the service and returns the first error; with Reconnect it
+// is retried in the background, and Start returns nil. ctx limits these first attempts.
 func (c *ClientService) Start(ctx context.Context) error {
 	if err := c.begin(); err != nil {
 		return err
@@ -80,10 +80,10 @@ func (c *ClientService) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends all sessions in order, as ServerService.Close does, and the attempts to connect.
+// Close ends all sessions gracefully, as ServerService.Close does, and the attempts to connect.
 func (c *ClientService) Close(ctx context.Context) error { return c.closeService(ctx, func() {}) }
 
-// keep makes one connection and, with Reconnect, makes it again until the service closes.
+// keep opens one connection and, with Reconnect, reopens it until the service closes.
 func (c *ClientService) keep(first context.Context, tried chan<- error) {
 	session, err := c.connect(first)
 	tried <- err
@@ -107,16 +107,16 @@ func (c *ClientService) keep(first context.Context, tried chan<- error) {
 	}
 }
 
-// serve runs a session. It reports whether the server took it: one that is full takes a connection too, but ends it
-// soon and without a packet of the game.
+// serve runs a session and reports whether the server accepted it. A full server accepts the connection too, but ends
+// it soon and without a packet of the game.
 func (c *ClientService) serve(session *Session) (taken bool) {
 	began := c.elapsed()
 	session.run(c.base)
 	return session.watched.started.Load() || c.backoff != nil && c.elapsed()-began >= int64(c.backoff.Max)
 }
 
-// pause is the time before the next attempt, after so many failures in a row. A session that has ended counts as none:
-// its successor comes soon.
+// pause returns the time before the next attempt, after so many consecutive failures. A session that has ended does not
+// count as one, so its successor starts soon.
 func (b *Backoff) pause(failures int) time.Duration {
 	d := b.Initial
 	for range failures {
@@ -136,10 +136,10 @@ func (c *ClientService) connect(ctx context.Context) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gamenet: connect: %w", err)
 	}
-	c.takePlace()
+	c.takeSlot()
 	session, ok := c.newSession(conn, nil)
 	if !ok {
-		c.places.Add(-1)
+		c.slots.Add(-1)
 		conn.Close()
 		return nil, ErrServiceClosed
 	}

@@ -6,18 +6,19 @@ import (
 	"math"
 )
 
-// A Codec cuts the stream of bytes into packets and back. It has no state and serves all sessions.
+// A Codec splits the byte stream into packets and encodes packets. It has no state and is shared by all sessions.
 type Codec interface {
-	// Decode reads the first packet of b, which holds what was received so far and is not empty. size is the number of
-	// bytes that the packet takes, header included. If size is 0 the header is not complete; if size is larger than
-	// len(b) the packet is not; then p is not used. The payload is a part of b. An error that wraps ErrFrame means that
-	// b can never become a packet of at most max bytes.
+	// Decode reads the first packet of b, which holds the bytes received so far and is not empty. size is the size of
+	// the packet in bytes, header included. If size is 0, the header is incomplete; if size is larger than len(b), the
+	// packet is; p is unused in both cases. The payload is a part of b. An error that wraps ErrFrame means that b can
+	// never become a packet of at most max bytes.
 	Decode(b []byte, max int) (p Packet, size int, err error)
-	// Append adds the bytes of a packet to dst. An error that wraps ErrPacketTooLarge or ErrNoID leaves dst as it was.
+	// Append adds the bytes of a packet to dst. With an error that wraps ErrPacketTooLarge or ErrNoID it returns dst
+	// unchanged.
 	Append(dst []byte, p Packet, max int) ([]byte, error)
-	// Header is the number of bytes that Append adds to a payload at most.
+	// Header returns the maximum number of bytes that Append adds to a payload.
 	Header() int
-	// HasIDs says whether packets carry an id. The ids from FirstReservedID on are then the library's.
+	// HasIDs reports whether packets carry an id. The ids from FirstReservedID on are then reserved for the library.
 	HasIDs() bool
 }
 
@@ -25,14 +26,14 @@ type Codec interface {
 // the reason why a session ends.
 const FirstReservedID uint16 = 0xFFF0
 
-// The packets of the library's own.
+// The ids of the library's own packets.
 const (
 	idPing uint16 = 0xFFFF // payload: 8 bytes of the sender's choice
-	idPong uint16 = 0xFFFE // payload: that of the ping
+	idPong uint16 = 0xFFFE // payload: copied from the ping
 	idBye  uint16 = 0xFFFD // payload: why the session ends, UTF-8
 )
 
-// checkSize refuses a packet of more than max bytes.
+// checkSize rejects a packet of more than max bytes.
 func checkSize(size, max int) error {
 	if size > max {
 		return fmt.Errorf("%w: %d bytes with its header, at most %d are allowed", ErrPacketTooLarge, size, max)
@@ -40,7 +41,7 @@ func checkSize(size, max int) error {
 	return nil
 }
 
-// checkNoID refuses an id where there is no place for one.
+// checkNoID rejects an id for a codec without ids.
 func checkNoID(p Packet) error {
 	if p.ID != 0 {
 		return fmt.Errorf("%w: packet id %d", ErrNoID, p.ID)
@@ -117,8 +118,8 @@ func (U32) Header() int { return u32Header }
 // HasIDs implements Codec.
 func (U32) HasIDs() bool { return false }
 
-// Varint is a codec without ids: the number of payload bytes as an unsigned varint, as encoding/binary and Protocol
-// Buffers have it, in as few bytes as it takes, then the payload.
+// Varint is a codec without ids: the number of payload bytes as an unsigned varint, as in encoding/binary and Protocol
+// Buffers, in the fewest bytes possible, then the payload.
 type Varint struct{}
 
 // Decode implements Codec.
@@ -155,7 +156,7 @@ func (Varint) Header() int { return binary.MaxVarintLen32 }
 // HasIDs implements Codec.
 func (Varint) HasIDs() bool { return false }
 
-// lengthPrefixed reads a packet of a header that has been read and length more bytes.
+// lengthPrefixed reads a packet: a header that is decoded already, and length more bytes.
 func lengthPrefixed(b []byte, header int, length uint64, max int) (Packet, int, error) {
 	if header > max || length > uint64(max-header) {
 		return Packet{}, 0, fmt.Errorf("%w: a payload of %d bytes, packets of at most %d are allowed",
@@ -168,8 +169,8 @@ func lengthPrefixed(b []byte, header int, length uint64, max int) (Packet, int, 
 	return Packet{Payload: b[header:size:size]}, size, nil
 }
 
-// Raw is the codec of no framing: OnPacket gets the bytes as they come, and a packet may arrive in pieces or together
-// with others.
+// Raw is the codec without framing: OnPacket receives the bytes as they arrive, and a packet may arrive in pieces or
+// together with others.
 type Raw struct{}
 
 // Decode implements Codec.

@@ -9,102 +9,101 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// Config is what servers and clients have in common. NewHandler is required; the rest has defaults.
+// Config holds the settings common to servers and clients. NewHandler is required; the rest has defaults.
 type Config struct {
-	// Address is where a server listens and a client connects; default "127.0.0.1:7777".
+	// Address is the address on which a server listens, or to which a client connects; default "127.0.0.1:7777".
 	Address string
-	// NewHandler is the session factory: it makes the Handler of a new session, in the session's goroutine, before
-	// OnConnected. Sending does not work yet. A session whose handler is nil, or whose factory panics, is closed at
-	// once.
+	// NewHandler is the session factory: it returns the Handler of a new session, in the session's goroutine, before
+	// OnConnected. It cannot send yet. If it returns nil or panics, the session is closed at once.
 	NewHandler func(*Session) Handler
 
-	// Transport makes the connections; nil for TCP{}.
+	// Transport opens and accepts the connections; nil for TCP{}.
 	Transport Transport
-	// Codec cuts the stream into packets; nil for U16{}.
+	// Codec splits the stream into packets; nil for U16{}.
 	Codec Codec
 	// MaxPacket is the size of the largest packet in bytes, header included, in both directions; default 65,535.
 	MaxPacket int
 
-	// QueueBytes and QueuePackets limit what waits to be written to one session; default 1 MiB and 1,024 packets.
+	// QueueBytes and QueuePackets limit the send queue of one session; default 1 MiB and 1,024 packets.
 	QueueBytes, QueuePackets int
-	// WhenFull is what happens to a packet that finds the queue full; default Disconnect.
+	// WhenFull is the policy for a packet sent when the queue is full; default Disconnect.
 	WhenFull FullPolicy
-	// FlushDelay gathers packets: one that follows another within FlushDelay waits so long that both go out in one
-	// write. 0 writes each packet at once, unless a write to that session is under way, or more received packets wait
-	// for their callbacks (which holds it back for a millisecond at most). A game that broadcasts many packets a tick
-	// wins much with a millisecond. See also Session.Flush.
+	// FlushDelay gathers packets: a packet sent within FlushDelay of the last write waits for at most that time, so
+	// that one write sends all that are queued. 0 writes each packet at once, unless a write to that session is in
+	// progress, or more received packets wait for their callbacks (which delays it by a millisecond at most). A game
+	// that broadcasts many packets a tick gains much from a millisecond. See also Session.Flush.
 	FlushDelay time.Duration
 
 	// HandshakeTimeout limits the handshake of the transport; default 10 s.
 	HandshakeTimeout time.Duration
 	// FirstPacketTimeout limits the time from OnConnected to the first packet; 0 for no limit.
 	FirstPacketTimeout time.Duration
-	// IdleTimeout ends a session when nothing has been received for so long; 0 for never. It is checked in steps of a
+	// IdleTimeout ends a session that has received nothing for this long; 0 for never. It is checked at intervals of a
 	// quarter of itself, or shorter ones.
 	IdleTimeout time.Duration
-	// PingInterval sends a ping when nothing has been received for so long, which the other side answers by itself; 0
-	// for never. It needs a codec with ids. With an IdleTimeout that is longer, a peer that has vanished is noticed.
+	// PingInterval sends a ping when nothing has been received for this long; the other side answers it automatically.
+	// 0 for never. It needs a codec with ids. Together with a longer IdleTimeout it detects a lost peer.
 	PingInterval time.Duration
-	// WriteTimeout ends a session whose peer takes no byte for so long; default 10 s.
+	// WriteTimeout ends a session when a write makes no progress for this long; default 10 s.
 	WriteTimeout time.Duration
 	// CloseTimeout is how long Disconnect waits for the queue to be written and the other side to close; default 5 s.
-	// Then the connection is cut.
+	// Then the connection is closed.
 	CloseTimeout time.Duration
 
-	// Metrics takes measurements; nil for none.
+	// Metrics receives measurements; nil for none.
 	Metrics Metrics
-	// Log takes what happens; nil logs nothing. Errors of one kind are logged once a second at most, with the number of
-	// those in between.
+	// Log receives the log; nil logs nothing. Errors of one kind are logged once a second at most, with the number of
+	// those suppressed in between.
 	Log *slog.Logger
-	// Clock drives the timers; nil for the real one.
+	// Clock drives the timers; nil for the system clock.
 	Clock clockwork.Clock
 }
 
-// FullPolicy is what happens to a packet that finds its session's queue full.
+// FullPolicy is the treatment of a packet sent when its session's queue is full.
 type FullPolicy int
 
 const (
-	// Disconnect ends the session with ErrSlowConsumer, which Send returns too.
+	// Disconnect ends the session with ErrSlowConsumer, which Send also returns.
 	Disconnect FullPolicy = iota
 	// DropNewest does not queue the packet: Send returns ErrDropped.
 	DropNewest
-	// DropOldest makes place by dropping the packets that have waited longest. Send returns nil; what was dropped is
-	// counted, see Session.Stats and Metrics. If that would not be enough, because the queue is being written, the
-	// packet itself is dropped: Send returns ErrDropped.
+	// DropOldest drops the packets that have waited longest. Send returns nil; Session.Stats and Metrics count the
+	// dropped packets. If that cannot free enough space, because the queue is being written, the packet itself is
+	// dropped: Send returns ErrDropped.
 	DropOldest
-	// Block waits for place. A peer that reads nothing at all ends the wait after WriteTimeout, by ending the session:
-	// so do two sides that both wait for place in OnPacket, and do not read meanwhile.
+	// Block waits for space. If the peer reads nothing, the session ends after WriteTimeout, and the wait with it. That
+	// also happens when both sides wait for space in OnPacket, because neither reads meanwhile.
 	Block
 )
 
 // ServerConfig configures a ServerService.
 type ServerConfig struct {
 	Config
-	// MaxSessions limits the sessions at one time; default 1,000. A connection beyond it is refused before anything is
-	// made for it.
+	// MaxSessions limits the concurrent sessions; default 1,000. A connection beyond it is rejected before anything is
+	// allocated for it.
 	MaxSessions int
-	// MaxPerAddress limits the sessions from one IP address; 0 for no limit.
+	// MaxPerAddress limits the concurrent sessions from one IP address; 0 for no limit.
 	MaxPerAddress int
 }
 
 // ClientConfig configures a ClientService.
 type ClientConfig struct {
 	Config
-	// Sessions is the number of connections to make; default 1.
+	// Sessions is the number of connections to open; default 1.
 	Sessions int
 	// ConnectTimeout limits one attempt to connect, the handshake included; default 10 s.
 	ConnectTimeout time.Duration
-	// Reconnect makes a new session when one has ended, however it did, until the service closes; nil for never. The
-	// new session has a new id and handler.
+	// Reconnect opens a new session when one has ended, for any cause, until the service closes; nil for never. The new
+	// session has a new id and handler.
 	Reconnect *Backoff
 }
 
-// Backoff is the time between attempts to connect: it doubles from Initial to Max, and a random part of it, up to a
-// half, is left out, so that clients that lost their server together do not come back together.
+// Backoff is the time between attempts to connect: it doubles from Initial to Max. Each wait is shortened by a random
+// part, up to a half, so that clients that lost the same server do not all reconnect at once.
 type Backoff struct {
 	Initial  time.Duration // default 100 ms
 	Max      time.Duration // default 10 s
-	Attempts int           // in a row that may fail before it gives up; 0 for no limit
+	Attempts int           // consecutive failures before it gives up; 0 for no limit
 }
 
 // fill sets the defaults.
@@ -130,7 +129,7 @@ func (c *Config) fill() {
 	}
 }
 
-// validate says what cannot be right in a filled configuration.
+// validate checks a configuration after fill.
 func (c *Config) validate() error {
 	if c.NewHandler == nil {
 		return configError("NewHandler", "a session factory is needed")

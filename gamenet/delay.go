@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// longestCork is how long what callbacks send is held back while more received packets wait, if FlushDelay is not set.
+// longestCork limits how long packets sent by callbacks are held back while more received packets wait, without
+// FlushDelay.
 const longestCork = time.Millisecond
 
 // A delayer flushes the sessions that hold packets back: for Config.FlushDelay, or because more received packets wait
-// for their callbacks. One timer serves all that began to wait meanwhile.
+// for their callbacks. One timer serves all sessions added since it was set.
 type delayer struct {
 	service *service
 
@@ -22,12 +23,12 @@ type delayer struct {
 	closed   bool
 }
 
-// add makes sure that the session is flushed within the delay.
+// add schedules a flush of the session within the delay.
 func (d *delayer) add(s *Session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return // its session is being closed, which writes everything
+		return // the session is closing, which writes everything
 	}
 	d.sessions = append(d.sessions, s)
 	if !d.armed {
@@ -36,7 +37,7 @@ func (d *delayer) add(s *Session) {
 	}
 }
 
-// fire flushes all that wait.
+// fire flushes all waiting sessions.
 func (d *delayer) fire() {
 	d.mu.Lock()
 	if d.closed {
@@ -57,7 +58,7 @@ func (d *delayer) fire() {
 	d.mu.Unlock()
 }
 
-// close waits until nothing is being flushed.
+// close waits until no flush is running.
 func (d *delayer) close() {
 	d.mu.Lock()
 	d.closed = true

@@ -13,20 +13,20 @@ import (
 	"unsafe"
 )
 
-// On Linux, on the processors that servers have, plain TCP connections are read and written with system calls that do
-// not wait, and Go's poller is asked only to wait: a packet that is answered costs one read and one write.
+// On Linux with amd64 or arm64, plain TCP connections are read and written with system calls that do not wait, and Go's
+// poller is used only for waiting: a packet and its answer cost one read and one write.
 //
-// The calls go past the scheduler's bookkeeping (RawSyscall): on a socket that does not block they take microseconds,
-// and on most of them the bookkeeping would cost a tenth.
+// The calls bypass the scheduler's bookkeeping (RawSyscall): on a non-blocking socket they last microseconds, and for
+// most of them the bookkeeping would add a tenth.
 
-// A direct is what reads and writes without waiting. What a system call needs besides comes from pools and is warm in
-// the cache, unlike what lies in each of a thousand sessions.
+// A direct reads and writes without waiting. The memory that a system call needs comes from pools, where it stays in
+// the CPU cache, unlike memory in each of a thousand sessions.
 type direct struct {
 	raw    syscall.RawConn // nil if the connection is not plain TCP
-	counts bool            // the system says how much is left to read
+	counts bool            // the system reports how much is left to read
 }
 
-// newDirect looks whether a connection can be read and written directly.
+// newDirect checks whether a connection can be read and written directly.
 func newDirect(conn Conn) (d direct) {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
@@ -34,10 +34,10 @@ func newDirect(conn Conn) (d direct) {
 	}
 	raw, err := tcp.SyscallConn()
 	if err != nil {
-		return direct{} // closed already, which whoever reads notices
+		return direct{} // closed already: reading returns the error
 	}
 	err = raw.Control(func(fd uintptr) {
-		d.counts = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpINQ, 1) == nil // older systems do not
+		d.counts = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpINQ, 1) == nil // older kernels lack it
 	})
 	if err != nil {
 		return direct{}
@@ -46,11 +46,11 @@ func newDirect(conn Conn) (d direct) {
 	return d
 }
 
-// possible says whether the connection can be read and written directly.
+// possible reports whether the connection can be read and written directly.
 func (d *direct) possible() bool { return d.raw != nil }
 
-// write writes the frames, without the bytes of the first that are written already, as far as the system takes them. 0
-// means that it takes no more now. One goroutine may write at a time.
+// write writes the frames, from offset in the first one, as far as the system accepts them. 0 means that it accepts no
+// more now. Only one goroutine may write at a time.
 func (d *direct) write(frames []*Frame, offset int) (int, error) {
 	w := directWrites.Get().(*directWrite)
 	w.n, w.errno = 0, 0
@@ -70,9 +70,9 @@ func (d *direct) write(frames []*Frame, offset int) (int, error) {
 }
 
 type directWrite struct {
-	try    func(fd uintptr) bool // attempt; kept, because making a func value of a method allocates
+	try    func(fd uintptr) bool // attempt; stored, because a method value allocates
 	single []byte                // what to write, or
-	used   int                   // in several pieces: so many of entries
+	used   int                   // the number of entries to write
 	n      int
 	errno  syscall.Errno
 
@@ -99,13 +99,13 @@ func (w *directWrite) fill(frames []*Frame, offset int) {
 	}
 }
 
-// clear lets the frames go.
+// clear drops the references to the frames.
 func (w *directWrite) clear() {
 	clear(w.entries[:w.used])
 	w.single, w.used = nil, 0
 }
 
-// attempt tries once. It never asks to wait.
+// attempt writes once. It never makes the poller wait.
 func (w *directWrite) attempt(fd uintptr) bool {
 	for {
 		n, errno := w.call(fd)
@@ -122,24 +122,24 @@ func (w *directWrite) attempt(fd uintptr) bool {
 	}
 }
 
-// brief is how much is written without telling the scheduler.
-const brief = 4 << 10
+// smallWrite is the largest write that bypasses the scheduler.
+const smallWrite = 4 << 10
 
 func (w *directWrite) call(fd uintptr) (n uintptr, errno syscall.Errno) {
 	switch {
 	case w.used > 0:
 		n, _, errno = syscall.Syscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&w.entries[0])), uintptr(w.used))
-	case len(w.single) > brief:
+	case len(w.single) > smallWrite:
 		n, _, errno = syscall.Syscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(unsafe.SliceData(w.single))),
 			uintptr(len(w.single)))
-	default: // sendto goes past what write does for files
+	default: // sendto skips the work that write does for files
 		n, _, errno = syscall.RawSyscall6(syscall.SYS_SENDTO, fd, uintptr(unsafe.Pointer(unsafe.SliceData(w.single))),
 			uintptr(len(w.single)), syscall.MSG_NOSIGNAL, 0, 0)
 	}
 	return n, errno
 }
 
-// A directRead is one read, which also learns whether more is there, so that the reader need not ask a second time
+// A directRead is one read, which also returns whether more bytes are left, so that the reader need not read again
 // before it waits.
 type directRead struct {
 	message syscall.Msghdr
@@ -149,7 +149,7 @@ type directRead struct {
 		left   int32
 		_      int32
 	}
-	buffer [readSize]byte // for sessions that hold nothing
+	buffer [readSize]byte // for sessions without received bytes
 }
 
 var directReads = sync.Pool{New: func() any {
@@ -159,14 +159,14 @@ var directReads = sync.Pool{New: func() any {
 	return r
 }}
 
-// Source: linux/tcp.h. The count of bytes that are left is 1 at the end of the stream too (tcp_inq_hint in
-// net/ipv4/tcp.c), so no end is missed.
+// Source: linux/tcp.h. The count of bytes left is also 1 at the end of the stream (tcp_inq_hint in net/ipv4/tcp.c), so
+// no end is missed.
 const (
 	tcpINQ   = 36 // TCP_INQ, TCP_CM_INQ
 	inqBytes = int(unsafe.Sizeof(syscall.Cmsghdr{})) + 4
 )
 
-// read reads once. left says whether there may be more to read.
+// read reads once. left reports whether there may be more to read.
 func (r *directRead) read(fd uintptr, b []byte, counts bool) (n int, left bool, errno syscall.Errno) {
 	r.vector.Base = unsafe.SliceData(b)
 	r.vector.SetLen(len(b))
@@ -182,7 +182,7 @@ func (r *directRead) read(fd uintptr, b []byte, counts bool) (n int, left bool, 
 	return int(got), !counted || r.control.left != 0, 0
 }
 
-// read reads until the connection ends. A TCP connection is waited for without a buffer.
+// read reads until the connection ends. While it waits for a TCP connection it holds no buffer.
 func (s *Session) read() error {
 	tcp, ok := s.conn.(*net.TCPConn)
 	if !ok || !s.direct.possible() {
@@ -193,16 +193,16 @@ func (s *Session) read() error {
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}
-		// A nudge, or the end: cut notes that before it sets the deadline.
+		// A nudge, or the end: cut sets severed before the deadline.
 		if err := tcp.SetReadDeadline(time.Time{}); err != nil || s.severed.Load() {
 			return err
 		}
 	}
 }
 
-// readReady reads whenever the system says that bytes have arrived. It is one call of Read as long as nothing goes
-// wrong, whose function asks to be called again by answering false: so the runtime's poller remembers what arrives in
-// between, and nothing is lost if the function has not read to the end.
+// readReady reads whenever the system reports that bytes have arrived. Without errors it is one call of Read, whose
+// function returns false to be called again: so the runtime's poller records arrivals in between, and none is missed if
+// the function has not read to the end.
 func (s *Session) readReady() error {
 	var ended error
 	err := s.direct.raw.Read(func(fd uintptr) bool {
@@ -222,7 +222,7 @@ func (s *Session) readReady() error {
 	return err
 }
 
-// readOnce reads and delivers what has come. left says whether there may be more.
+// readOnce reads once and delivers the packets. left reports whether there may be more to read.
 func (s *Session) readOnce(fd uintptr) (left bool, err error) {
 	r := directReads.Get().(*directRead)
 	if s.in.memory == nil {
@@ -248,8 +248,8 @@ func (s *Session) readOnce(fd uintptr) (left bool, err error) {
 	return left, err
 }
 
-// nudge makes a reader look again that has been silent since it last read: the count of bytes that are left does not
-// tell when the other side has reset the connection together with its last bytes.
+// nudge makes a waiting reader read again: the count of bytes left does not show that the other side has reset the
+// connection together with its last bytes.
 func (s *Session) nudge() {
 	if tcp, ok := s.conn.(*net.TCPConn); ok {
 		_ = tcp.SetReadDeadline(time.Unix(1, 0))

@@ -2,7 +2,7 @@
 
 package gamenet
 
-// A direct reads and writes without waiting, on Linux (direct_linux.go). Elsewhere a goroutine of the session's writes,
+// A direct reads and writes without waiting, on Linux (direct_linux.go). Elsewhere a goroutine of the session writes
 // with net.Buffers, and Read waits.
 type direct struct{}
 
@@ -15,5 +15,5 @@ func (*direct) write([]*Frame, int) (int, error) { return 0, nil }
 // read reads until the connection ends.
 func (s *Session) read() error { return s.readStream() }
 
-// nudge makes the reader look again, where it waits without being sure.
+// nudge does nothing: here the reader waits in Read, which returns every error.
 func (*Session) nudge() {}

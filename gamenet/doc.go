@@ -1,7 +1,7 @@
 // Package gamenet connects a dedicated game server with its players: sessions over TCP, TLS or QUIC, packets, send
-// queues with limits, groups that receive the same packets, and an orderly end.
+// queues with limits, groups that receive the same packets, and graceful shutdown.
 //
-// This is a whole server. It sends the packets of each player to all:
+// This is a complete server. It broadcasts the packets of each player to all players:
 //
 //	type player struct{ room *gamenet.Group }
 //
@@ -32,112 +32,107 @@
 //		return server.Close(context.WithoutCancel(ctx))
 //	}
 //
-// A client is the same with [NewClient] and an Address to connect to: sessions and handlers do not know which side they
-// are on. Only NewHandler must be given; [Config] says what the defaults are.
+// A client is the same with [NewClient] and an Address to connect to: sessions and handlers work the same on both
+// sides. Only NewHandler is required; [Config] documents the defaults.
 //
 // # Callbacks and goroutines
 //
-// A session calls its [Handler]. These are the guarantees:
+// A session calls its [Handler] with these guarantees:
 //
-//   - NewHandler, then OnConnected, then OnPacket for each packet, then
-//     OnDisconnected: exactly once and as the last, if OnConnected was called.
-//   - The callbacks of one session never overlap. Those of different sessions do:
-//     what they share needs a lock, or an [Executor].
-//   - Packets come in the order in which they were sent. Datagrams may overtake
-//     them.
-//   - No callback runs under a lock, so it may call all of this package for any
-//     session, but for the Close of its own service, which would wait for it.
-//   - A callback that takes long holds up its own session and no other.
-//   - A callback that panics ends its own session, with a *[PanicError] as cause.
-//   - The payload of a packet lies in the receive buffer: it is valid until OnPacket
-//     returns. Keep a bytes.Clone.
+//   - NewHandler, then OnConnected, then OnPacket for each packet, then OnDisconnected as the last, exactly once if
+//     OnConnected was called.
+//   - The callbacks of one session never overlap. Callbacks of different sessions do: state that they share needs a
+//     lock, or an [Executor].
+//   - Packets arrive in the order in which they were sent. Datagrams may overtake them.
+//   - No callback runs under a lock, so it may call everything in this package for any session, except the Close of its
+//     own service, which would wait for the callback.
+//   - A slow callback delays its own session and no other.
+//   - A callback that panics ends its own session, with a *[PanicError] as the cause.
+//   - The payload of a packet is in the receive buffer: it is valid until OnPacket returns. Keep a bytes.Clone.
 //
-// Two more callbacks are optional, by methods that the handler has: OnSent ([SentHandler]) and OnClosing
-// ([ClosingHandler]). OnSent may overlap the others except OnDisconnected.
+// Two more callbacks are optional methods of the handler: OnSent ([SentHandler]) and OnClosing ([ClosingHandler]).
+// OnSent may overlap the others except OnDisconnected.
 //
-// Compare the cause that OnDisconnected gets with errors.Is and errors.As: [ErrPeerClosed] or a *[PeerError] with what
-// the other side said, [ErrLost], [ErrDisconnected], [ErrServiceClosed], [ErrIdle], [ErrFrame], [ErrSlowConsumer] and
-// the others that this package lists.
+// Compare the cause that OnDisconnected receives with errors.Is and errors.As: [ErrPeerClosed] or a *[PeerError] with
+// the reason of the other side, [ErrLost], [ErrDisconnected], [ErrServiceClosed], [ErrIdle], [ErrFrame],
+// [ErrSlowConsumer] and the others that this package lists.
 //
-// A session has one goroutine, which reads and calls. A second one exists only while a write has to wait.
+// A session has one goroutine, which reads and calls the handler. A second one exists only while a write has to wait.
 //
 // # Sending
 //
 // [Session.Send] may be called from any goroutine, callbacks included. It copies the payload into the session's queue
-// and, if nobody else is writing to that session, writes what is queued without waiting; what the connection does not
-// take goes out later, with all that has been queued meanwhile in one write. nil means queued, not received. What
-// callbacks send while more received packets wait is gathered, and written after the last of them.
+// and, if no other goroutine is writing to that session, writes the queue without waiting. Bytes that the connection
+// does not accept at once are written later, together with the packets queued meanwhile. nil means queued, not
+// received. Packets that callbacks send while more received packets wait are gathered, and written after the last of
+// them.
 //
-// The queue holds at most Config.QueueBytes and Config.QueuePackets. What happens to a packet that finds it full is
-// Config.WhenFull:
+// The queue holds at most Config.QueueBytes and Config.QueuePackets. Config.WhenFull is the policy for a full queue:
 //
 //	Disconnect   the session ends; Send returns ErrSlowConsumer (the default)
 //	DropNewest   the packet is dropped; Send returns ErrDropped
-//	DropOldest   packets that wait are dropped to make place; Send returns nil
-//	Block        Send waits for place
+//	DropOldest   the oldest packets in the queue are dropped; Send returns nil
+//	Block        Send waits for space
 //
-// Disconnect suits packets that build on one another, the Drop policies suit states of which only the last counts, and
-// Block suits tools; a room that blocks waits for its slowest player. [Session.SendContext] waits whatever the policy.
-// [Session.Stats] and [Metrics] count what was dropped.
+// Disconnect suits packets that depend on one another, the Drop policies suit states of which only the latest matters,
+// and Block suits tools; a room that blocks waits for its slowest player. [Session.SendContext] waits whatever the
+// policy. [Session.Stats] and [Metrics] count the dropped packets.
 //
-// [Group.Broadcast] encodes a packet once for all members. A [Frame] goes further: it holds several packets, a whole
-// tick for example, and is sent to any number of sessions without being copied. Sessions leave their groups when they
-// end.
+// [Group.Broadcast] encodes a packet once for all members. A [Frame] holds several encoded packets, a whole tick for
+// example, and is sent to any number of sessions without being copied. Sessions leave their groups when they end.
 //
-// # Life of a session
+// # Lifecycle of a session
 //
-// The place in ServerConfig.MaxSessions (and MaxPerAddress) is taken before anything is made for a connection; one too
-// many is told why, with a codec that has ids, and closed. Then come the handshake of the transport (HandshakeTimeout),
-// NewHandler, OnConnected, and a first packet within FirstPacketTimeout, if set. IdleTimeout ends a session that receives
-// nothing; PingInterval sends pings into the silence, so that only those who have vanished are silent for long, and
-// [Session.RTT] knows the time there and back. Clients and servers answer pings by themselves.
+// The server reserves a slot of ServerConfig.MaxSessions (and MaxPerAddress) before it allocates anything for a
+// connection. It closes a connection beyond the limit, after sending the reason if the codec has ids. An accepted
+// connection continues with the handshake of the transport (HandshakeTimeout), NewHandler, OnConnected, and a first
+// packet within FirstPacketTimeout, if set. IdleTimeout ends a session that receives nothing. PingInterval sends pings
+// while nothing is received, so that only a lost peer reaches IdleTimeout; [Session.RTT] returns the measured
+// round-trip time. Clients and servers answer pings automatically.
 //
-// [Session.Disconnect] writes what was sent before, tells the reason, half closes, and cuts the connection if the other
-// side has not closed within CloseTimeout. [ServerService.Close] stops accepting, calls OnClosing, does the same with
-// all sessions, and returns when every goroutine has ended; when its context is done before, it cuts at once. With
-// ClientConfig.Reconnect a client makes a new session, with a new handler, when one has ended.
+// [Session.Disconnect] writes the queued packets, sends the reason, half closes, and closes the connection if the other
+// side has not closed it within CloseTimeout. [ServerService.Close] stops accepting, calls OnClosing, disconnects all
+// sessions in this way, and returns when every goroutine has ended; when its context is done first, it closes all
+// connections at once. With ClientConfig.Reconnect a client opens a new session, with a new handler, when one has
+// ended.
 //
 // # Codecs
 //
-// A [Codec] cuts the stream into packets. Sizes are little-endian; MaxPacket limits a packet with its header, and a
+// A [Codec] splits the stream into packets. Sizes are little-endian; MaxPacket limits a packet with its header, and a
 // longer one ends the session with [ErrFrame] before it is received.
 //
 //	codec    header                                ids   for
-//	U16      u16 size of all of it, u16 packet id  yes   games: the default
-//	U32      u32 size of the payload               no    large packets
-//	Varint   varint size of the payload            no    streams of Protocol Buffers
-//	Raw      none                                  no    bytes as they come, in any pieces
+//	U16      u16 total size, u16 packet id         yes   games: the default
+//	U32      u32 payload size                      no    large packets
+//	Varint   varint payload size                   no    streams of Protocol Buffers
+//	Raw      none                                  no    bytes as received, without boundaries
 //
-// The ids from [FirstReservedID] on are the library's own: pings and the reason why a session ends. Codecs without ids
-// have neither.
+// The ids from [FirstReservedID] on are reserved for the library: for pings and for the reason why a session ends.
+// Codecs without ids have neither.
 //
 // # Transports
 //
-// Config.Transport is [TCP], [TLS], or that of the package gamenet/quic, which also has datagrams:
+// Config.Transport is [TCP], [TLS], or the one of package gamenet/quic, which also has datagrams:
 // [Session.SendDatagram] sends a packet that may be lost or overtake others, and is Send on the other transports.
-// TCP.Wrap takes a listener that reads PROXY headers. Your own [Transport] works too: a [Conn] is a net.Conn with a
+// TCP.Wrap can add a listener that reads PROXY headers. You can implement [Transport]: a [Conn] is a net.Conn with a
 // CloseWrite.
 //
 // # Tuning
 //
-// The defaults are meant for some thousand players who receive some ten packets a second each. Beyond that:
+// The defaults suit about a thousand players who receive about ten packets a second each. Beyond that:
 //
-//   - FlushDelay, a millisecond or so, gathers what a tick sends one after the
-//     other to a player into one write. Broadcast and Frame do so for one packet and
-//     for one tick without a delay. [Session.Flush] ends the wait.
-//   - QueueBytes times MaxSessions is the memory that players who do not read can
-//     take. An idle session has no buffers.
-//   - Each connection is an open file: raise the limit (ulimit -n, LimitNOFILE)
-//     above MaxSessions and leave room for the rest of the process. A server that
-//     runs out goes on accepting when files are closed.
-//   - A game loop that must not be held up uses the default policy or one that drops,
-//     never Block.
-//   - Metrics cost little; package gamenet/netmetrics has them for Prometheus.
+//   - FlushDelay, a millisecond or so, gathers the packets that a tick sends to one player into one write. A Frame does
+//     so for a whole tick without a delay. [Session.Flush] ends the delay.
+//   - QueueBytes times MaxSessions bounds the memory held for players who do not read. An idle session has no buffers.
+//   - Each connection is an open file: raise the limit (ulimit -n, LimitNOFILE) above MaxSessions, with a margin for
+//     the rest of the process. A server that reaches the limit accepts again when files are closed.
+//   - A game loop that must not block uses the default policy or one that drops, never Block.
+//   - Metrics cost little; package gamenet/netmetrics exports them to Prometheus.
 //
-// # What it is not
+// # Out of scope
 //
-// It has no remote calls, no serialization beyond the header, no accounts and no matchmaking, and no protocol of its
-// own over UDP: where packets must not wait for one another, use QUIC's datagrams. A session that has ended does not
-// come back; who a player is belongs into the first packet. Package gameserver speaks to the service that sends the
+// The package has no remote calls, no serialization beyond the header, no accounts and no matchmaking, and no protocol
+// of its own over UDP: where packets must not wait for one another, use QUIC's datagrams. An ended session cannot be
+// resumed; put the player's identity into the first packet. Package gameserver connects to the service that places the
 // players.
 package gamenet

@@ -5,44 +5,44 @@ import (
 	"fmt"
 )
 
-// The causes that OnDisconnected gets and the errors that calls return. Compare with errors.Is; some are wrapped with
-// what exactly happened.
+// The causes that OnDisconnected receives and the errors that calls return. Compare with errors.Is; some are wrapped
+// with details.
 var (
 	// ErrPeerClosed: the other side closed the connection.
 	ErrPeerClosed = errors.New("gamenet: closed by the other side")
-	// ErrLost: the connection broke. The error of the operating system is wrapped beside it.
+	// ErrLost: the connection broke. The error of the operating system is wrapped as well.
 	ErrLost = errors.New("gamenet: connection lost")
 	// ErrDisconnected: Disconnect was called without a reason.
 	ErrDisconnected = errors.New("gamenet: disconnected")
 	// ErrServiceClosed: the service is closing or has closed.
 	ErrServiceClosed = errors.New("gamenet: the service is closed")
-	// ErrFrame: what was received is not a packet.
+	// ErrFrame: the received bytes are not a packet.
 	ErrFrame = errors.New("gamenet: invalid packet received")
 	// ErrSlowConsumer: the other side did not read, and its send queue was full.
 	ErrSlowConsumer = errors.New("gamenet: the other side reads too slowly, its send queue is full")
 	// ErrIdle: nothing was received for Config.IdleTimeout.
 	ErrIdle = errors.New("gamenet: nothing was received for too long")
-	// ErrFirstPacket: the first packet did not come within Config.FirstPacketTimeout.
+	// ErrFirstPacket: no first packet was received within Config.FirstPacketTimeout.
 	ErrFirstPacket = errors.New("gamenet: no first packet in time")
 	// ErrHandshake: the handshake of the transport failed or took too long.
 	ErrHandshake = errors.New("gamenet: handshake failed")
-	// ErrWriteTimeout: a write was stuck for Config.WriteTimeout.
+	// ErrWriteTimeout: a write made no progress for Config.WriteTimeout.
 	ErrWriteTimeout = errors.New("gamenet: write timed out")
 
-	// ErrClosed: the session is not connected, or no more.
+	// ErrClosed: the session is not connected yet, or has ended.
 	ErrClosed = errors.New("gamenet: the session is closed")
 	// ErrDropped: the packet was not queued, because the queue is full and the policy is DropNewest, or DropOldest and
 	// nothing could be dropped.
 	ErrDropped = errors.New("gamenet: the send queue is full, the packet was dropped")
 	// ErrPacketTooLarge: the packet has more than Config.MaxPacket bytes, or more than a datagram holds.
 	ErrPacketTooLarge = errors.New("gamenet: packet too large")
-	// ErrNoID: the codec has no place for a packet id.
+	// ErrNoID: the codec has no packet ids.
 	ErrNoID = errors.New("gamenet: the codec has no packet ids")
-	// ErrReservedID: the packet id is one of the library's own.
+	// ErrReservedID: the packet id is reserved for the library.
 	ErrReservedID = errors.New("gamenet: reserved packet id")
 
-	// ErrFull and ErrFullAddress: the server has its maximum of sessions, in all or from one address. Metrics and the
-	// log of a server name them; its client sees a *PeerError, or the connection closed.
+	// ErrFull and ErrFullAddress: the server has its maximum of sessions, in total or from one address. They are in the
+	// server's metrics and log; its client sees a *PeerError, or the connection closed.
 	ErrFull        = errors.New("gamenet: the server is full")
 	ErrFullAddress = errors.New("gamenet: too many sessions from one address")
 
@@ -50,7 +50,8 @@ var (
 	ErrStarted = errors.New("gamenet: the service was started before")
 )
 
-// A PeerError is the cause when the other side has ended the session and said why. errors.Is finds ErrPeerClosed in it.
+// A PeerError is the cause when the other side has ended the session with a reason. errors.Is finds ErrPeerClosed in
+// it.
 type PeerError struct{ Reason string }
 
 func (e *PeerError) Error() string {
@@ -62,13 +63,13 @@ func (e *PeerError) Unwrap() error { return ErrPeerClosed }
 
 // A PanicError is the cause when a callback panicked.
 type PanicError struct {
-	Value any    // what was given to panic
-	Stack []byte // of the goroutine, as debug.Stack gives it
+	Value any    // the argument of panic
+	Stack []byte // of the goroutine, from debug.Stack
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("gamenet: panic in a callback: %v", e.Value) }
 
-// A ConfigError says which field of a configuration cannot be right.
+// A ConfigError reports an invalid field of a configuration.
 type ConfigError struct {
 	Field string
 	Fix   string // a sentence

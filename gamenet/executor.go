@@ -15,29 +15,28 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// The reasons why an Executor does not take a job. Compare with errors.Is.
+// The errors of Post when an Executor rejects a job. Compare with errors.Is.
 var (
-	// ErrExecutorClosed: the executor was closed before, the job will not run.
+	// ErrExecutorClosed: the executor is closed, the job will not run.
 	ErrExecutorClosed = errors.New("gamenet: the executor is closed")
-	// ErrExecutorFull: as many jobs wait as ExecutorConfig.Limit allows, the job will not run.
+	// ErrExecutorFull: ExecutorConfig.Limit jobs are waiting, the job will not run.
 	ErrExecutorFull = errors.New("gamenet: too many jobs wait for the executor")
 )
 
 // ExecutorConfig configures an Executor. The zero value is ready to use.
 type ExecutorConfig struct {
 	// Limit is how many jobs may wait; negative for no limit, default 65,536. Post never blocks, so nothing else keeps
-	// players from filling the memory with work for a room that is stuck. One that is merely busy stays far below.
+	// players from filling the memory with jobs for a stuck room. A room that is merely busy stays far below.
 	Limit int
-	// Slice is how long a busy executor keeps its processor before it lets other goroutines have a turn, looked at
-	// after every 8th job; default 1 ms. The Go runtime would interfere after 10 ms, which is late for the sessions
-	// whose packets wait to be read.
+	// Slice is how long a busy executor runs before it yields to other goroutines, checked after every 8th job; default
+	// 1 ms. The Go runtime would preempt it after 10 ms, which is late for the sessions whose packets wait to be read.
 	Slice time.Duration
-	// Clock drives the timers; nil for the real one.
+	// Clock drives the timers; nil for the system clock.
 	Clock clockwork.Clock
-	// Log takes the panics of jobs; nil for slog.Default().
+	// Log receives the panics of jobs; nil for slog.Default().
 	Log *slog.Logger
 	// OnPanic is called after a job has panicked, in place of the rest of that job: it does not overlap other jobs and
-	// may do what they may, such as closing the executor. nil for no more than the line in the log.
+	// may do what they may, such as closing the executor. nil to only log the panic.
 	OnPanic func(*PanicError)
 }
 
@@ -54,46 +53,45 @@ type ExecutorConfig struct {
 //	}
 //	func (r *Room) Start() { r.jobs.Every(50*time.Millisecond, r.tick) } // tick walks through r.players
 //
-// These are its guarantees:
+// Its guarantees are:
 //
-//   - Jobs, ticks of timers included, never overlap. What one did, the next sees.
-//   - Jobs run in the order in which Post took them: if one call of Post returned
-//     before another began, its job runs first.
-//   - A timer takes its place behind the jobs posted before it was due. Timers
-//     that are due together run in the order of their due times, and those with the
-//     same due time in the order in which they were made.
-//   - A job that panics is reported, and the next one runs.
+//   - Jobs, ticks of timers included, never overlap. A job sees all effects of the jobs before it.
+//   - Jobs run in the order in which Post queued them: if one call of Post returned before another began, its job runs
+//     first.
+//   - A due timer queues behind the jobs posted before it was due. Timers run in the order of their due times, and
+//     those with the same due time in the order of their creation.
+//   - A panic of a job is reported, and the next job runs.
 //
-// A job must not wait for another job of the same executor. While one waits for something else, nothing else of its
-// object happens.
+// A job must not wait for another job of the same executor. While a job waits for something else, the object makes no
+// progress.
 //
-// An executor without work has no goroutine, however many timers it has: the first job starts one, which ends when no
-// job waits. An executor that is no longer used and has no timers needs no Close.
+// An idle executor has no goroutine, however many timers it has: the first job starts one, which ends when no job
+// waits. An executor that is no longer used and has no timers needs no Close.
 type Executor struct {
 	limit   int
 	slice   time.Duration
 	clock   clockwork.Clock
 	log     *slog.Logger
 	onPanic func(*PanicError)
-	start   func() // run; kept, because making a func value of a method allocates
+	start   func() // run; stored, because a method value allocates
 	idle    chan struct{}
 
 	mu      sync.Mutex
 	queue   []task
-	taken   int  // the length of batch: left, but at hand without a look at what run is writing
-	running bool // a goroutine is in run, or on its way there; otherwise queue is empty
+	taken   int  // the length of batch: bounds left without reading what run writes
+	running bool // a goroutine is in run, or starting it; otherwise queue is empty
 	closed  bool
 	timers  timers
 
-	// What follows is run's own, but for waiting, which reads left. batch is what it took from the queue, of which the
-	// last left tasks have still to run.
+	// The rest belongs to run; only waiting reads left. batch holds the tasks moved from the queue, of which the last
+	// left tasks have yet to run.
 	batch []task
 	left  atomic.Int64
 	ran   uint      // tasks, for sliceStride
 	began time.Time // the time slice
 }
 
-// A task is what the queue holds: a job, or a timer that was due.
+// A task is an entry of the queue: a job, or a due timer.
 type task struct {
 	job   func()
 	timer *Timer
@@ -103,14 +101,14 @@ const (
 	defaultExecutorLimit = 65_536
 	defaultExecutorSlice = time.Millisecond
 
-	// keptTasks is the capacity up to which an executor that gets idle keeps its two slices: 16 KiB each.
+	// keptTasks is the capacity up to which an idle executor keeps its two slices: 16 KiB each.
 	keptTasks = 1024
-	// sliceStride is how many jobs share a look at the clock, which takes as long as a short job. Long ones are in the
-	// hands of the runtime anyway.
+	// sliceStride is the number of jobs between two reads of the clock, which cost as much as a short job. The runtime
+	// preempts long jobs anyway.
 	sliceStride = 8
 )
 
-// NewExecutor makes an executor. It starts no goroutine.
+// NewExecutor creates an executor. It starts no goroutine.
 func NewExecutor(cfg ExecutorConfig) *Executor {
 	e := &Executor{
 		limit:   cmp.Or(cfg.Limit, defaultExecutorLimit),
@@ -131,8 +129,8 @@ func NewExecutor(cfg ExecutorConfig) *Executor {
 }
 
 // Post queues a job. Any goroutine may call it, a job too, and it never blocks. The job will not run if it returns
-// ErrExecutorClosed or ErrExecutorFull. Whoever posts what must not be lost, that a player has left, say, should take
-// ErrExecutorFull as the end of the object.
+// ErrExecutorClosed or ErrExecutorFull. A caller whose job must not be lost, such as the leave of a player, should end
+// the object on ErrExecutorFull.
 func (e *Executor) Post(job func()) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -149,23 +147,22 @@ func (e *Executor) Post(job func()) error {
 	return nil
 }
 
-// Len returns the number of jobs that wait, the ticks of timers that are due included, without the job that is running.
+// Len returns the number of waiting jobs, ticks of due timers included, without the running job.
 func (e *Executor) Len() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.waiting()
 }
 
-// waiting is Len for those who have the lock.
+// waiting is Len with the lock held.
 func (e *Executor) waiting() int { return len(e.queue) + int(e.left.Load()) }
 
-// Close stops the timers, refuses new jobs and returns when those posted before have run and nothing runs any more, or
-// with the context's error when that is done first; the jobs run even then. It may be called again, and then waits too.
+// Close stops the timers, rejects new jobs and returns when all jobs posted before have run, or with the context's
+// error when the context is done first; the jobs run even then. It may be called again, and then also waits.
 //
-// A job cannot wait for its own end, and jobs that wait for the end of one another's executors would wait for ever.
-// Therefore Close does not wait when it is called within a job or OnPanic, be it of this executor or another: it
-// returns nil at once, and the jobs posted before run after the calling one has returned. A goroutine that a job has
-// started does wait.
+// A job cannot wait for its own end, and jobs that wait for each other's executors would deadlock. Therefore Close does
+// not wait when it is called within a job or OnPanic of any executor: it returns nil at once, and the jobs posted
+// before run after the calling one has returned. In a goroutine started by a job, Close does wait.
 func (e *Executor) Close(ctx context.Context) error {
 	e.shut()
 	if withinJob() {
@@ -184,7 +181,7 @@ func (e *Executor) Close(ctx context.Context) error {
 	}
 }
 
-// shut refuses jobs from now on.
+// shut rejects jobs from now on.
 func (e *Executor) shut() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -198,7 +195,7 @@ func (e *Executor) shut() {
 	}
 }
 
-// wake says whether the caller, who has the lock, must see to it that run is called.
+// wake reports whether the caller must start run. The lock is held.
 func (e *Executor) wake() bool {
 	if e.running || len(e.queue) == 0 {
 		return false
@@ -207,12 +204,12 @@ func (e *Executor) wake() bool {
 	return true
 }
 
-// run runs tasks until none waits. There is one call at a time: see running.
+// run runs tasks until none waits. The field running ensures one call at a time.
 func (e *Executor) run() {
 	ended := false
 	defer func() {
 		if !ended {
-			go e.start() // a job has called runtime.Goexit: on with the next one
+			go e.start() // a job has called runtime.Goexit: continue with the next one
 		}
 	}()
 	e.ran, e.began = 0, e.clock.Now()
@@ -222,7 +219,7 @@ func (e *Executor) run() {
 	ended = true
 }
 
-// take sees to it that the batch has tasks. If there are none at all, the executor is idle.
+// take refills the batch if it is empty. It reports false when there are no tasks: the executor is then idle.
 func (e *Executor) take() bool {
 	if e.left.Load() > 0 { // a job of the batch did not return
 		return true
@@ -248,7 +245,7 @@ func (e *Executor) take() bool {
 	return false
 }
 
-// work runs the tasks of the batch up to the first that panics. withinJob looks for it among the callers.
+// work runs the tasks of the batch up to the first that panics. withinJob searches the call stack for it.
 func (e *Executor) work() {
 	defer e.caught()
 	for i := len(e.batch) - int(e.left.Load()); i < len(e.batch); i++ {
@@ -264,7 +261,7 @@ func (e *Executor) work() {
 	}
 }
 
-// share lets other goroutines have a turn when the time slice is used up.
+// share yields to other goroutines when the time slice is used up.
 func (e *Executor) share() {
 	if e.ran++; e.ran%sliceStride != 0 || e.clock.Since(e.began) < e.slice {
 		return
@@ -273,7 +270,7 @@ func (e *Executor) share() {
 	e.began = e.clock.Now()
 }
 
-// caught is deferred by work and reports the panic of a job.
+// caught is deferred by work. It reports the panic of a job.
 func (e *Executor) caught() {
 	v := recover()
 	if v == nil {
@@ -295,7 +292,7 @@ func (e *Executor) caught() {
 // workName is the name of work in a stack.
 var workName = runtime.FuncForPC(reflect.ValueOf((*Executor).work).Pointer()).Name()
 
-// withinJob says whether the calling goroutine is running a job of an executor.
+// withinJob reports whether the calling goroutine is running a job of an executor.
 func withinJob() bool {
 	var callers [64]uintptr
 	for skip := 1; ; skip += len(callers) {

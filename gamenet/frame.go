@@ -6,19 +6,19 @@ import (
 	"sync/atomic"
 )
 
-// A Frame is packets that are encoded once and sent to any number of sessions without another copy. Fill it with
-// Append, send it, and Release it: its memory is used again when the last session has written it. After the first send
-// it must not be appended to.
+// A Frame holds packets that are encoded once and sent to any number of sessions without another copy. Fill it with
+// Append, send it, and Release it: its memory is reused when the last session has written it. Do not append to it after
+// the first send.
 type Frame struct {
 	codec   Codec
 	max     int
 	packets int
 	bytes   []byte
-	private bool // made by a queue for its own session, which may append to it
+	private bool // created by a session's queue, which may append to it
 	refs    atomic.Int32
 }
 
-// frames holds released frames by the capacity of their memory: the pool i those of smallestFrame << i bytes.
+// frames holds released frames by their capacity: pool i holds those of smallestFrame << i bytes.
 var frames [frameClasses]sync.Pool
 
 const (
@@ -31,7 +31,7 @@ func frameClass(n int) int {
 	return bits.Len(uint(max(n, 1)-1) / smallestFrame)
 }
 
-// newFrame gives out an empty frame with place for n bytes and one reference.
+// newFrame returns an empty frame with capacity for n bytes and one reference.
 func newFrame(codec Codec, max, n int) *Frame {
 	class := frameClass(n)
 	var f *Frame
@@ -47,11 +47,11 @@ func newFrame(codec Codec, max, n int) *Frame {
 	return f
 }
 
-// NewFrame makes an empty frame for packets of at most max bytes, header included. It must be Released.
+// NewFrame returns an empty frame for packets of at most max bytes, header included. The caller must Release it.
 func NewFrame(codec Codec, max int) *Frame { return newFrame(codec, max, smallestFrame) }
 
-// Append encodes a packet behind those before. It fails with ErrPacketTooLarge, ErrNoID or ErrReservedID, and the frame
-// is as it was.
+// Append encodes a packet after the previous ones. If it fails, with ErrPacketTooLarge, ErrNoID or ErrReservedID, the
+// frame is unchanged.
 func (f *Frame) Append(p Packet) error {
 	if err := checkID(f.codec, p.ID); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (f *Frame) Append(p Packet) error {
 	return f.append(p)
 }
 
-// append is Append for the library's own ids too.
+// append is Append that also accepts reserved ids.
 func (f *Frame) append(p Packet) error {
 	if len(p.Payload) > f.max {
 		return checkSize(len(p.Payload), f.max)
@@ -76,7 +76,7 @@ func (f *Frame) append(p Packet) error {
 	return nil
 }
 
-// grow makes place for n more bytes, in a size that can be pooled.
+// grow makes room for n more bytes, in a size that can be pooled.
 func (f *Frame) grow(n int) {
 	need := len(f.bytes) + n
 	larger := newFrame(nil, 0, max(need, 2*cap(f.bytes)))
@@ -90,10 +90,10 @@ func (f *Frame) Len() int { return len(f.bytes) }
 // Packets is the number of packets.
 func (f *Frame) Packets() int { return f.packets }
 
-// Retain adds a reference: one more Release is needed.
+// Retain adds a reference, which needs one more Release.
 func (f *Frame) Retain() { f.refs.Add(1) }
 
-// Release gives a reference back. The last one gives the memory back, so the frame must not be used after it.
+// Release drops a reference. The last one returns the memory to the pool: do not use the frame after it.
 func (f *Frame) Release() {
 	switch refs := f.refs.Add(-1); {
 	case refs > 0:
@@ -107,7 +107,7 @@ func (f *Frame) Release() {
 	}
 }
 
-// checkID refuses the library's own packet ids.
+// checkID rejects reserved packet ids.
 func checkID(codec Codec, id uint16) error {
 	if id >= FirstReservedID && codec.HasIDs() {
 		return ErrReservedID

@@ -17,7 +17,7 @@ import (
 // a connection without a network.
 func live(t testing.TB, server *ServerService, conn Conn) {
 	t.Helper()
-	if !server.takePlace() {
+	if !server.takeSlot() {
 		t.Fatal("no place")
 	}
 	session, ok := server.newSession(conn, nil)

@@ -7,41 +7,41 @@ import (
 	"sync"
 )
 
-// A Group is a set of sessions that receive the same: the players of a room. A session leaves by itself when it ends. The
-// zero value is an empty group; a Group must not be copied. Its methods may be called from any goroutine.
+// A Group is a set of sessions that receive the same packets: the players of a room. A session that ends is removed.
+// The zero value is an empty group; a Group must not be copied. Its methods may be called from any goroutine.
 type Group struct {
 	mu       sync.Mutex
-	places   map[*Session]int // in members
+	index    map[*Session]int // in members
 	members  []*Session
-	snapshot []*Session // of members; nil when it has changed. Never written to.
+	snapshot []*Session // copy of members, never modified; nil after a change
 }
 
-// NewGroup makes an empty group.
+// NewGroup returns an empty group.
 func NewGroup() *Group { return new(Group) }
 
-// Add lets a session in; it reports false if the session has ended or is in.
+// Add adds a session; it reports false if the session has ended or is a member.
 func (g *Group) Add(s *Session) bool {
 	s.groupsMu.Lock()
 	defer s.groupsMu.Unlock()
-	if s.gone {
+	if s.left {
 		return false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, in := g.places[s]; in {
+	if _, in := g.index[s]; in {
 		return false
 	}
-	if g.places == nil {
-		g.places = make(map[*Session]int)
+	if g.index == nil {
+		g.index = make(map[*Session]int)
 	}
-	g.places[s] = len(g.members)
+	g.index[s] = len(g.members)
 	g.members = append(g.members, s)
 	g.snapshot = nil
 	s.groups = append(s.groups, g)
 	return true
 }
 
-// Remove lets a session go; it reports false if the session is not in.
+// Remove removes a session; it reports false if the session is not a member.
 func (g *Group) Remove(s *Session) bool {
 	s.groupsMu.Lock()
 	defer s.groupsMu.Unlock()
@@ -55,36 +55,36 @@ func (g *Group) Remove(s *Session) bool {
 func (g *Group) remove(s *Session) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	place, in := g.places[s]
+	i, in := g.index[s]
 	if !in {
 		return false
 	}
 	last := len(g.members) - 1
 	moved := g.members[last]
-	g.members[place], g.members[last] = moved, nil
-	g.places[moved] = place
+	g.members[i], g.members[last] = moved, nil
+	g.index[moved] = i
 	g.members = g.members[:last]
-	delete(g.places, s)
+	delete(g.index, s)
 	g.snapshot = nil
 	return true
 }
 
-// leaveGroups takes the session out of all groups, for good.
+// leaveGroups removes the session from all groups; it cannot join one afterwards.
 func (s *Session) leaveGroups() {
 	s.groupsMu.Lock()
 	defer s.groupsMu.Unlock()
-	s.gone = true
+	s.left = true
 	for _, g := range s.groups {
 		g.remove(s)
 	}
 	s.groups = nil
 }
 
-// Has says whether a session is in.
+// Has reports whether a session is a member.
 func (g *Group) Has(s *Session) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, in := g.places[s]
+	_, in := g.index[s]
 	return in
 }
 
@@ -95,7 +95,7 @@ func (g *Group) Len() int {
 	return len(g.members)
 }
 
-// Members are the sessions at this moment, in no order. The slice must not be written to.
+// Members returns the current sessions, in no particular order. The caller must not modify the slice.
 func (g *Group) Members() []*Session {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -105,18 +105,18 @@ func (g *Group) Members() []*Session {
 	return g.snapshot
 }
 
-// Broadcast sends a packet to all sessions; it is encoded once for those of one service. The error joins what the sends
-// answered, ErrClosed left out: sessions may end at any time. One that fails keeps nobody else from hearing. With the
-// policy Block a slow session holds up the rest.
+// Broadcast sends a packet to all sessions; it is encoded once for the sessions of one service. It sends to all even if
+// some fail, and joins their errors without ErrClosed, because sessions may end at any time. With the policy Block a
+// slow session delays the rest.
 func (g *Group) Broadcast(p Packet) error {
 	return broadcast(g.Members(), p)
 }
 
-// BroadcastFrame sends a frame to all sessions, which must have the codec that it was made with. The caller keeps its
-// reference. Errors are as with Broadcast.
+// BroadcastFrame sends a frame to all sessions, which must use the frame's codec. The caller keeps its reference.
+// Errors are as with Broadcast.
 func (g *Group) BroadcastFrame(f *Frame) error { return broadcastFrame(g.Members(), f) }
 
-// broadcast sends a packet to sessions, and encodes it once for those of one service that follow one another.
+// broadcast sends a packet to sessions. It encodes the packet once for each run of sessions of one service.
 func broadcast(sessions []*Session, p Packet) error {
 	var failed error
 	for len(sessions) > 0 {

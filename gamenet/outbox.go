@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// An outbox holds what waits to be written to one session. Whoever queues something while nobody writes becomes the
+// An outbox is the send queue of one session. A goroutine that queues a packet while no other writes becomes the
 // writer: the field writing is the right to write.
 type outbox struct {
 	mu      sync.Mutex
@@ -16,18 +16,18 @@ type outbox struct {
 	delayed bool     // in the service's list of sessions to flush, see delayer
 	halved  bool     // CloseWrite was called
 	writing bool     // a goroutine has the right to write
-	bytes   int      // wait or are being written
-	packets int      // wait or are being written
-	frames  []*Frame // wait, oldest first
+	bytes   int      // queued or being written
+	packets int      // queued or being written
+	frames  []*Frame // queued, oldest first
 
-	// Of whoever writes.
+	// Used by the writer only.
 	current []*Frame // being written
-	offset  int      // bytes of the first one that are written
-	spare   []*Frame // memory for the next frames
+	offset  int      // bytes of current[0] that are written
+	spare   []*Frame // slice to reuse for frames
 
-	last    int64         // when writing last began, in nanoseconds of the service; with FlushDelay
-	space   chan struct{} // closed when there is place; nil when nobody waits for that
-	stopped chan struct{} // closed when nobody writes; nil when nobody waits for that
+	last    int64         // start of the last write, in nanoseconds of the service; with FlushDelay
+	space   chan struct{} // closed when there is space; nil when nothing waits for it
+	stopped chan struct{} // closed when no goroutine writes; nil when nothing waits for it
 	cause   error         // why the session ends; set on closing
 }
 
@@ -35,12 +35,12 @@ type outboxState uint8
 
 const (
 	outboxNew     outboxState = iota
-	outboxOpen                // takes packets
-	outboxClosing             // takes none, writes what it has
-	outboxEnded               // takes none, and writes nothing more
+	outboxOpen                // accepts packets
+	outboxClosing             // accepts none, writes the queue
+	outboxEnded               // accepts none, writes nothing more
 )
 
-// open lets packets in. It fails if the session is closing already.
+// open starts accepting packets. It reports false if the session is closing already.
 func (o *outbox) open() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -51,8 +51,8 @@ func (o *outbox) open() bool {
 	return true
 }
 
-// end waits until nobody writes and drops what is queued. The connection is closed, so that takes no time. It returns
-// the cause.
+// end waits until no goroutine writes, drops the queue, and returns the cause. The connection must be closed, so that
+// it waits only briefly.
 func (o *outbox) end() error {
 	o.mu.Lock()
 	o.state = outboxEnded
@@ -69,7 +69,7 @@ func (o *outbox) end() error {
 	return o.cause
 }
 
-// whenStopped is closed when nobody writes any more; nil if nobody does.
+// whenStopped returns a channel that is closed when no goroutine writes; nil if none writes now.
 func (o *outbox) whenStopped() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,7 +82,7 @@ func (o *outbox) whenStopped() <-chan struct{} {
 	return o.stopped
 }
 
-// wake tells those who wait for place to look again.
+// wake makes the goroutines that wait for space check again.
 func (o *outbox) wake() {
 	if o.space != nil {
 		close(o.space)
@@ -90,15 +90,15 @@ func (o *outbox) wake() {
 	}
 }
 
-// cork holds back what is sent from now on, or ends that.
+// cork starts or stops holding back sent packets.
 func (o *outbox) cork(on bool) {
 	o.mu.Lock()
 	o.corked = on
 	o.mu.Unlock()
 }
 
-// tail is the frame that a packet of n bytes is appended to: the last one, if it belongs to this queue alone and has
-// place.
+// tail returns the frame to append a packet of n bytes to: the last one, if it belongs to this queue alone and has
+// space, or a new one.
 func (o *outbox) tail(cfg *Config, n int) *Frame {
 	size := n
 	if o.corked || cfg.FlushDelay > 0 {
@@ -117,14 +117,14 @@ func (o *outbox) tail(cfg *Config, n int) *Frame {
 	return f
 }
 
-// gatheringTail is the first frame for packets of which more are to come.
+// gatheringTail is the size of the first frame when more packets are expected.
 const gatheringTail = 4 << 10
 
-// largestTail is the largest frame that packets of one session are gathered in, unless one packet is larger.
+// largestTail is the size of the largest frame in which packets are gathered, unless one packet is larger.
 const largestTail = 16 << 10
 
-// dropOldest makes place for n bytes and k packets, if dropping what nobody writes yet is enough. It returns the number
-// of packets dropped.
+// dropOldest makes space for n bytes and k packets, if dropping packets that are not being written is enough. It
+// returns the number of dropped packets.
 func (o *outbox) dropOldest(cfg *Config, n, k int) (dropped int) {
 	drop, bytes, packets := 0, o.bytes, o.packets
 	for bytes+n > cfg.QueueBytes || packets+k > cfg.QueuePackets {
@@ -148,8 +148,7 @@ func (o *outbox) fits(cfg *Config, n, k int) bool {
 	return o.bytes+n <= cfg.QueueBytes && o.packets+k <= cfg.QueuePackets
 }
 
-// admit makes sure that n bytes and k packets have place, as the policy has it. The lock is held, and is let go while
-// it waits.
+// admit ensures space for n bytes and k packets according to the policy. The lock is held, and released while it waits.
 func (s *Session) admit(ctx context.Context, policy FullPolicy, n, k int) error {
 	o, cfg := &s.out, &s.service.cfg
 	for {
@@ -170,7 +169,7 @@ func (s *Session) admit(ctx context.Context, policy FullPolicy, n, k int) error 
 				s.lost(dropped)
 				return nil
 			}
-			fallthrough // too much of it is being written
+			fallthrough // too much of the queue is being written
 		case DropNewest:
 			s.lost(k)
 			return ErrDropped
@@ -182,7 +181,7 @@ func (s *Session) admit(ctx context.Context, policy FullPolicy, n, k int) error 
 	}
 }
 
-// lost counts packets that are dropped.
+// lost counts dropped packets.
 func (s *Session) lost(packets int) {
 	s.dropped.Add(uint64(packets))
 	if m := s.service.cfg.Metrics; m != nil {
@@ -190,7 +189,7 @@ func (s *Session) lost(packets int) {
 	}
 }
 
-// awaitSpace waits until something has been written or the session ends. The lock is held before and after.
+// awaitSpace waits until something has been written or the session ends. The lock is held on entry and return.
 func (s *Session) awaitSpace(ctx context.Context) error {
 	o := &s.out
 	if o.space == nil {
@@ -198,7 +197,7 @@ func (s *Session) awaitSpace(ctx context.Context) error {
 	}
 	space := o.space
 	o.corked = false
-	write := s.claim() // it was held back, that is: nobody else would write it now
+	write := s.claim() // packets that were held back: no other goroutine would write them now
 	o.mu.Unlock()
 	defer o.mu.Lock()
 	if write {

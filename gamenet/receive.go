@@ -6,32 +6,33 @@ import (
 	"errors"
 )
 
-// An inbox holds what was received and is not a whole packet yet. Its memory is pooled: a session between packets has
-// none.
+// An inbox holds received bytes that are not a complete packet yet. Its memory is pooled: a session between packets
+// holds none.
 type inbox struct {
 	memory     []byte // nil when nothing is held
-	start, end int    // of the bytes in memory that are not delivered yet
-	frame      *Frame // whose memory it is; nil when it is borrowed for one read
+	start, end int    // of the undelivered bytes in memory
+	frame      *Frame // owner of memory; nil when memory is borrowed for one read
 }
 
 const (
-	// readSize is the place that a read offers: several packets of most games, so that a burst takes one read.
+	// readSize is the buffer size of a read: several packets of most games, so that a burst needs one read.
 	readSize = 8 << 10
-	// restSize is the largest rest that is copied into a small buffer, so that many sessions with half a packet each do
-	// not hold much memory.
+	// restSize is the largest incomplete packet that is moved to a small buffer, so that many sessions with half a
+	// packet each do not hold much memory.
 	restSize = smallestFrame
 )
 
-// borrow uses memory that its owner needs back after the read: settle keeps what is left elsewhere.
+// borrow uses memory of the caller for one read: settle then moves the rest to other memory.
 func (in *inbox) borrow(memory []byte) { in.memory, in.start, in.end = memory, 0, 0 }
 
-// space is where to read to: at least half of least, usually more.
+// space returns the buffer to read into: at least least/2 bytes, usually more.
 func (in *inbox) space(least int) []byte {
 	if in.memory == nil {
 		in.replace(newFrame(nil, 0, least))
 	}
 	if len(in.memory)-in.end < least/2 {
-		// The rest moves to the front, or to memory that grows with what has come, not with what a header announces.
+		// The rest moves to the front, or to larger memory. Its size depends on the bytes received, not on the size in
+		// a header.
 		if rest := in.end - in.start; rest+least/2 <= len(in.memory) {
 			in.start, in.end = 0, copy(in.memory, in.memory[in.start:in.end])
 		} else {
@@ -49,10 +50,10 @@ func (in *inbox) replace(by *Frame) {
 	*in = inbox{memory: memory, end: n, frame: by}
 }
 
-// rest is what is not delivered yet.
+// rest returns the undelivered bytes.
 func (in *inbox) rest() []byte { return in.memory[in.start:in.end] }
 
-// settle gives back what memory is not needed while nothing arrives, and what is borrowed.
+// settle releases the memory that is not needed while nothing arrives, and all that is borrowed.
 func (in *inbox) settle() {
 	switch n := in.end - in.start; {
 	case n == 0:
@@ -62,7 +63,7 @@ func (in *inbox) settle() {
 	}
 }
 
-// free gives all memory back.
+// free releases all memory.
 func (in *inbox) free() {
 	if in.frame != nil {
 		in.frame.Release()
@@ -70,10 +71,10 @@ func (in *inbox) free() {
 	*in = inbox{}
 }
 
-// readStream reads until the connection ends, with a buffer at hand: for connections that cannot say that bytes have
-// arrived without giving them.
+// readStream reads until the connection ends. It holds a buffer while it waits: for connections that cannot report
+// readiness without reading.
 func (s *Session) readStream() error {
-	const waiting = 4 << 10 // what an idle session holds
+	const waiting = 4 << 10 // the buffer of an idle session
 	for {
 		n, err := s.conn.Read(s.in.space(waiting))
 		if n > 0 {
@@ -85,12 +86,11 @@ func (s *Session) readStream() error {
 	}
 }
 
-// received delivers the packets that n more bytes have completed. It does not fail: bytes that are no packet end the
-// session.
+// received delivers the packets that n more bytes have completed. It does not fail: an invalid packet ends the session.
 func (s *Session) received(n int) {
 	s.in.end += n
 	s.bytesIn.Add(uint64(n))
-	mark(&s.watched.heard)
+	mark(&s.watched.received)
 	switch m := s.service.cfg.Metrics; {
 	case s.over.Load():
 		s.in.start, s.in.end = 0, 0
@@ -104,8 +104,8 @@ func (s *Session) received(n int) {
 	}
 }
 
-// deliver calls the handler for each whole packet. While another one waits behind it what the handler sends is
-// gathered; the last one's goes out with the rest.
+// deliver calls the handler for each complete packet. The packets that the handler sends are gathered while another
+// received packet waits, and flushed after the last one.
 func (s *Session) deliver() (packets int) {
 	s.turn.Lock()
 	defer s.endTurn()
@@ -136,7 +136,7 @@ func (s *Session) deliver() (packets int) {
 	return packets
 }
 
-// endTurn is deferred by deliver. A panic ends the session, and nothing else.
+// endTurn is deferred around callbacks. A panic ends the session, not the process.
 func (s *Session) endTurn() {
 	if v := recover(); v != nil {
 		s.panicked(v)
@@ -144,20 +144,20 @@ func (s *Session) endTurn() {
 	s.turn.Unlock()
 }
 
-// control takes a packet of the library's own.
+// control handles a packet with a reserved id.
 func (s *Session) control(p Packet) {
 	switch p.ID {
 	case idPing:
-		// A pong that finds the queue full is dropped: the other side receives enough.
+		// If the queue is full the pong is dropped: the other side then receives other packets anyway.
 		_ = s.sendControl(Packet{ID: idPong, Payload: p.Payload})
 	case idPong:
 		s.pong(p.Payload)
 	case idBye:
-		s.bye, s.said = string(p.Payload[:min(len(p.Payload), maxReason)]), true
+		s.reason, s.hasReason = string(p.Payload[:min(len(p.Payload), maxReason)]), true
 	}
 }
 
-// pong notes how long a ping took. What is not the answer to the last one is ignored.
+// pong stores the round-trip time of a ping. It ignores answers to any but the last ping.
 func (s *Session) pong(payload []byte) {
 	sent := s.watched.pinged.Load()
 	if len(payload) == 8 && sent != 0 && binary.LittleEndian.Uint64(payload) == uint64(sent) {
@@ -165,7 +165,7 @@ func (s *Session) pong(payload []byte) {
 	}
 }
 
-// startDatagrams receives datagrams if the connection has them. The function that it returns ends that.
+// startDatagrams receives datagrams, if the connection has them, until stop is called.
 func (s *Session) startDatagrams() (stop func()) {
 	conn, ok := s.conn.(DatagramConn)
 	if !ok {
@@ -185,17 +185,17 @@ func (s *Session) readDatagrams(ctx context.Context, conn DatagramConn) {
 	for ctx.Err() == nil && !s.over.Load() {
 		b, err := conn.ReceiveDatagram(ctx)
 		if err != nil {
-			return // the stream of the same connection ends too, and says why
+			return // the stream of the same connection ends too, with the cause
 		}
 		s.receivedDatagram(b)
 	}
 }
 
-// receivedDatagram delivers the one packet of a datagram. One that is anything else is dropped: any sender's datagrams
-// get lost.
+// receivedDatagram delivers the one packet of a datagram. An invalid datagram is dropped, because datagrams may be lost
+// anyway.
 func (s *Session) receivedDatagram(b []byte) {
 	s.bytesIn.Add(uint64(len(b)))
-	mark(&s.watched.heard)
+	mark(&s.watched.received)
 	if len(b) == 0 {
 		return
 	}

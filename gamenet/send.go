@@ -7,8 +7,8 @@ import (
 )
 
 // Send queues a packet, and writes it at once if it can without waiting (see Config.FlushDelay). The payload is copied.
-// nil means that the packet is queued or written, not that the other side has it. Otherwise it says what became of it:
-// ErrClosed, ErrDropped, ErrSlowConsumer, ErrPacketTooLarge, ErrNoID or ErrReservedID.
+// nil means that the packet is queued or written, not that the other side received it. Other results are ErrClosed,
+// ErrDropped, ErrSlowConsumer, ErrPacketTooLarge, ErrNoID or ErrReservedID.
 func (s *Session) Send(p Packet) error {
 	if p.ID >= FirstReservedID && s.service.ids {
 		return ErrReservedID
@@ -16,7 +16,7 @@ func (s *Session) Send(p Packet) error {
 	return s.queue(context.Background(), s.service.cfg.WhenFull, p)
 }
 
-// SendContext is Send that waits for place in a full queue, whatever the policy, until ctx is done.
+// SendContext is Send that waits for space in a full queue, whatever the policy, until ctx is done.
 func (s *Session) SendContext(ctx context.Context, p Packet) error {
 	if p.ID >= FirstReservedID && s.service.ids {
 		return ErrReservedID
@@ -24,13 +24,13 @@ func (s *Session) SendContext(ctx context.Context, p Packet) error {
 	return s.queue(ctx, Block, p)
 }
 
-// sendControl queues a packet of the library's own, or drops it.
+// sendControl queues a packet with a reserved id, or drops it if the queue is full.
 func (s *Session) sendControl(p Packet) error {
 	return s.queue(context.Background(), DropNewest, p)
 }
 
-// queue encodes a packet into the queue. What most packets need is done here, with few calls: their stack frames are
-// memory too, of each session its own.
+// queue encodes a packet into the queue. The common case is handled here with few calls, because deeper stacks would
+// cost memory in each session's goroutine.
 func (s *Session) queue(ctx context.Context, policy FullPolicy, p Packet) error {
 	v, o := s.service, &s.out
 	o.mu.Lock()
@@ -51,8 +51,8 @@ func (s *Session) queue(ctx context.Context, policy FullPolicy, p Packet) error 
 	return err
 }
 
-// queueFrame is queue when there may be no place, or with a codec that is not this package's. The packet is encoded
-// first: so one that could never be sent costs nobody anything, and no foreign code runs under the lock.
+// queueFrame is queue for a full queue, or for a codec of another package. It encodes the packet first, so that an
+// invalid packet displaces no other, and no foreign code runs under the lock.
 func (s *Session) queueFrame(ctx context.Context, policy FullPolicy, p Packet) error {
 	v := s.service
 	f := newFrame(v.cfg.Codec, v.cfg.MaxPacket, v.header+len(p.Payload))
@@ -63,12 +63,12 @@ func (s *Session) queueFrame(ctx context.Context, policy FullPolicy, p Packet) e
 	return s.sendFrame(ctx, policy, f)
 }
 
-// push encodes a packet behind the others. If it fails the queue is as it was.
+// push encodes a packet at the end of the queue. If it fails the queue is unchanged.
 func (o *outbox) push(v *service, p Packet) error {
 	f := o.tail(&v.cfg, v.header+len(p.Payload))
 	before := len(f.bytes)
 	b, err := v.encode(f.bytes, p)
-	if len(b) == 0 { // refused, or a packet of no bytes, which Raw has
+	if len(b) == 0 { // an error, or an empty packet, which Raw allows
 		o.frames = o.frames[:len(o.frames)-1]
 		f.Release()
 		return err
@@ -83,8 +83,7 @@ func (o *outbox) push(v *service, p Packet) error {
 	return nil
 }
 
-// SendFrame queues packets that are encoded already, as Send does, without copying them. The caller keeps its
-// reference.
+// SendFrame queues the encoded packets of a frame, as Send does, without copying them. The caller keeps its reference.
 func (s *Session) SendFrame(f *Frame) error {
 	return s.sendFrame(context.Background(), s.service.cfg.WhenFull, f)
 }
@@ -111,7 +110,7 @@ func (s *Session) sendFrame(ctx context.Context, policy FullPolicy, f *Frame) er
 	return nil
 }
 
-// refused does what the policy wants done about a packet that has no place.
+// refused ends the session if the policy is Disconnect and the queue is full. It returns err.
 func (s *Session) refused(err error) error {
 	if err == ErrSlowConsumer {
 		s.cut(err)
@@ -119,9 +118,9 @@ func (s *Session) refused(err error) error {
 	return err
 }
 
-// SendDatagram sends a packet that may be lost or overtake others, and never waits for those before it, if the
-// session's transport has datagrams: then it fails with ErrPacketTooLarge when one datagram cannot hold the packet. On
-// other transports it is Send.
+// SendDatagram sends a packet that may be lost or overtake others, and never waits for earlier ones, if the session's
+// transport has datagrams. It then fails with ErrPacketTooLarge when one datagram cannot hold the packet. On other
+// transports it is Send.
 func (s *Session) SendDatagram(p Packet) error {
 	conn, ok := s.conn.(DatagramConn)
 	if !ok {
@@ -143,7 +142,7 @@ func (s *Session) SendDatagram(p Packet) error {
 	return nil
 }
 
-// Flush begins to write what FlushDelay holds back.
+// Flush starts writing the packets that FlushDelay holds back. It does not wait.
 func (s *Session) Flush() error {
 	o := &s.out
 	o.mu.Lock()
@@ -159,7 +158,7 @@ func (s *Session) Flush() error {
 	return nil
 }
 
-// flushGathered writes what callbacks have sent while more packets waited.
+// flushGathered writes the packets that callbacks have sent while more received packets waited.
 func (s *Session) flushGathered() {
 	s.out.mu.Lock()
 	s.out.corked = false
@@ -170,8 +169,8 @@ func (s *Session) flushGathered() {
 	}
 }
 
-// claim takes the right to write and what is to be written, if there is something and nobody has the right. The lock is
-// held.
+// claim makes the caller the writer and moves the queue to current, if the queue is not empty and there is no writer.
+// The lock is held.
 func (s *Session) claim() bool {
 	o := &s.out
 	if o.writing || len(o.frames) == 0 || o.state == outboxEnded {
@@ -182,11 +181,11 @@ func (s *Session) claim() bool {
 	return true
 }
 
-// flushBytes is how much may gather before a FlushDelay is cut short.
+// flushBytes is the number of queued bytes that ends a FlushDelay early.
 const flushBytes = 32 << 10
 
-// mayWrite takes the right to write for a goroutine that has queued something, unless it shall wait for more. The lock
-// is held.
+// mayWrite makes a goroutine that has queued packets the writer, unless it should wait for more packets. The lock is
+// held.
 func (s *Session) mayWrite() bool {
 	o, cfg := &s.out, &s.service.cfg
 	if o.writing {
@@ -207,7 +206,7 @@ func (s *Session) mayWrite() bool {
 	return s.claim()
 }
 
-// writeLater makes sure that what is held back goes out soon. The lock is held.
+// writeLater schedules a flush of held-back packets. The lock is held.
 func (s *Session) writeLater() {
 	if !s.out.delayed {
 		s.out.delayed = true
@@ -215,7 +214,7 @@ func (s *Session) writeLater() {
 	}
 }
 
-// flushDelayed writes what has been held back, if it has not gone out meanwhile.
+// flushDelayed writes the held-back packets, if they have not been written meanwhile.
 func (s *Session) flushDelayed() {
 	s.out.mu.Lock()
 	s.out.delayed = false
@@ -229,11 +228,11 @@ func (s *Session) flushDelayed() {
 	}
 }
 
-// maxReason is the longest reason that is sent or believed, in bytes.
+// maxReason is the maximum length of a sent or received reason in bytes; longer ones are truncated.
 const maxReason = 256
 
-// beginClosing lets no more packets in, for a cause; the first one counts. The reason for the other side is the last
-// packet, also of a full queue. It returns the state before.
+// beginClosing stops accepting packets and stores the cause, unless one is stored. It queues the reason for the other
+// side as the last packet, even if the queue is full. It returns the previous state.
 func (s *Session) beginClosing(cause error, reason string) outboxState {
 	bye := s.encodeBye(reason)
 	o := &s.out
@@ -256,7 +255,7 @@ func (s *Session) beginClosing(cause error, reason string) outboxState {
 	return before
 }
 
-// encodeBye makes the packet that says why the session ends; nil if there is nothing to say, or no way to.
+// encodeBye returns the packet with the reason why the session ends; nil without a reason, or with a codec without ids.
 func (s *Session) encodeBye(reason string) *Frame {
 	v := s.service
 	if reason == "" || !v.ids {
@@ -271,13 +270,13 @@ func (s *Session) encodeBye(reason string) *Frame {
 	return f
 }
 
-// finishWriting sees to it that what is queued is written and then the stream's end, without waiting for either.
+// finishWriting starts writing the queue and then the end of the stream. It waits for neither.
 func (s *Session) finishWriting() {
 	o := &s.out
 	o.mu.Lock()
 	o.corked = false
 	switch {
-	case o.writing || o.state == outboxEnded: // the writer will see to it, or nobody
+	case o.writing || o.state == outboxEnded: // the writer does it, or nothing more is written
 		o.mu.Unlock()
 	case s.claim():
 		o.mu.Unlock()
@@ -285,13 +284,13 @@ func (s *Session) finishWriting() {
 	default:
 		o.writing = true
 		o.mu.Unlock()
-		s.next(0, 0) // nothing is left but to say so
+		s.next(0, 0) // the queue is empty: only end the stream
 	}
 }
 
-// ping sends a ping that holds the time, as Unix nanoseconds.
+// ping sends a ping whose payload is the time in Unix nanoseconds.
 func (s *Session) ping(now time.Time) {
 	s.watched.pinged.Store(now.UnixNano())
-	// One that finds the queue full is not needed: the peer has enough to answer.
+	// If the queue is full the ping is dropped: the peer has other packets to answer.
 	_ = s.sendControl(Packet{ID: idPing, Payload: binary.LittleEndian.AppendUint64(nil, uint64(now.UnixNano()))})
 }

@@ -17,13 +17,13 @@ type ServerService struct {
 	service
 	perAddress int
 	listener   Listener
-	farewells  chan struct{} // taken by connections that are being refused
+	refusing   chan struct{} // semaphore of connections being refused
 
 	addressesMu sync.Mutex
 	addresses   map[netip.Addr]int // sessions from each, with MaxPerAddress
 }
 
-// NewServer makes a server that does nothing yet. It fails with a *ConfigError.
+// NewServer creates a server; Start opens it. It fails with a *ConfigError.
 func NewServer(cfg ServerConfig) (*ServerService, error) {
 	cfg.fill()
 	cfg.MaxSessions = cmp.Or(cfg.MaxSessions, 1000)
@@ -36,15 +36,15 @@ func NewServer(cfg ServerConfig) (*ServerService, error) {
 	if cfg.MaxPerAddress < 0 {
 		return nil, configError("MaxPerAddress", "%d is negative", cfg.MaxPerAddress)
 	}
-	const mostFarewells = 64
+	const maxRefusing = 64
 	s := &ServerService{perAddress: cfg.MaxPerAddress, addresses: make(map[netip.Addr]int),
-		farewells: make(chan struct{}, mostFarewells)}
+		refusing: make(chan struct{}, maxRefusing)}
 	s.init(cfg.Config, cfg.MaxSessions)
 	return s, nil
 }
 
-// Start opens the address and returns when players can connect. ctx limits the opening alone. A service can be started
-// once: after that it answers ErrStarted, or ErrServiceClosed.
+// Start opens the address and returns when players can connect. ctx limits only the opening. A service can be started
+// once: further calls return ErrStarted, or ErrServiceClosed.
 func (s *ServerService) Start(ctx context.Context) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (s *ServerService) Start(ctx context.Context) error {
 	return nil
 }
 
-// Addr is where the server listens; nil before Start.
+// Addr returns the address on which the server listens; nil before Start.
 func (s *ServerService) Addr() net.Addr {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -81,23 +81,23 @@ func (s *ServerService) Addr() net.Addr {
 	return s.listener.Addr()
 }
 
-// Close ends the service in order (CloseService): it stops accepting, tells the handlers that want to know
-// (ClosingHandler), writes what is queued, says that nothing more comes, waits for the other sides to close, up to
-// Config.CloseTimeout, and cuts what is left. It returns when every goroutine of the service has ended. When ctx is
-// done before, it cuts at once and returns the error of ctx. Calling it again waits for the same end. It must not be
-// called from a callback, which would wait for itself.
+// Close shuts the service down gracefully: it stops accepting, notifies the handlers (ClosingHandler), writes the
+// queues, ends the streams, waits up to Config.CloseTimeout for the other sides to close, and closes the remaining
+// connections. It returns when every goroutine of the service has ended. When ctx is done first, it closes the
+// connections at once and returns the error of ctx. Further calls wait for the same end. It must not be called from a
+// callback, which would wait for itself.
 func (s *ServerService) Close(ctx context.Context) error {
 	return s.closeService(ctx, func() {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
 		if s.listener != nil {
-			_ = s.listener.Close() // it accepts no more, whatever it says
+			_ = s.listener.Close() // it accepts no more, even with an error
 		}
 	})
 }
 
-// accept takes connections in until the listener is closed. An error that passes, such as too many open files, makes it
-// wait a little longer each time.
+// accept accepts connections until the listener is closed. After a temporary error, such as too many open files, it
+// retries with a growing pause.
 func (s *ServerService) accept(listener Listener) {
 	const longest = time.Second
 	pause := time.Duration(0)
@@ -106,7 +106,7 @@ func (s *ServerService) accept(listener Listener) {
 		switch {
 		case err == nil:
 			pause = 0
-			s.welcome(conn)
+			s.startSession(conn)
 			continue
 		case isClosed(err):
 			return
@@ -121,21 +121,21 @@ func (s *ServerService) accept(listener Listener) {
 	}
 }
 
-// welcome gives a connection a session if there is a place for it. The place is taken before anything is made.
-func (s *ServerService) welcome(conn Conn) {
-	if !s.takePlace() {
+// startSession starts a session for a connection if a slot is free. It reserves the slot before it allocates anything.
+func (s *ServerService) startSession(conn Conn) {
+	if !s.takeSlot() {
 		s.refuse(conn, ErrFull)
 		return
 	}
 	address := addressOf(conn)
 	if !s.takeAddress(address) {
-		s.places.Add(-1)
+		s.slots.Add(-1)
 		s.refuse(conn, ErrFullAddress)
 		return
 	}
 	session, ok := s.newSession(conn, func() { s.leaveAddress(address) })
 	if !ok {
-		s.places.Add(-1)
+		s.slots.Add(-1)
 		s.leaveAddress(address)
 		s.refuse(conn, ErrServiceClosed)
 		return
@@ -143,7 +143,7 @@ func (s *ServerService) welcome(conn Conn) {
 	go session.run(s.base)
 }
 
-// takeAddress counts a session from an address, unless there are enough of them.
+// takeAddress counts a session from an address. It reports false if the address has the maximum.
 func (s *ServerService) takeAddress(a netip.Addr) bool {
 	if s.perAddress == 0 {
 		return true
@@ -168,35 +168,35 @@ func (s *ServerService) leaveAddress(a netip.Addr) {
 	}
 }
 
-// refuse turns a connection away. Its client gets the reason if that costs little: over plain TCP with a codec that has
-// ids, for so many at a time.
+// refuse rejects a connection. It sends the reason only if that costs little: over plain TCP, with a codec that has
+// ids, and to a limited number of connections concurrently.
 func (s *ServerService) refuse(conn Conn, cause error) {
 	if m := s.cfg.Metrics; m != nil {
 		m.Refused(cause)
 	}
 	s.report("connection refused", cause)
 	select {
-	case s.farewells <- struct{}{}:
+	case s.refusing <- struct{}{}:
 	default:
 		conn.Close()
 		return
 	}
 	s.running.Go(func() {
-		s.farewell(conn, cause)
-		<-s.farewells
+		s.sendRefusal(conn, cause)
+		<-s.refusing
 	})
 }
 
-// farewell says why a connection is refused. It waits a moment for the other side to close: closing first would take
-// the reason away from a client that has sent something already.
-func (s *ServerService) farewell(conn Conn, cause error) {
-	const patience = time.Second
+// sendRefusal sends the reason for a refusal. It then waits briefly for the other side to close: closing first could
+// discard the reason if the client has sent something already.
+func (s *ServerService) sendRefusal(conn Conn, cause error) {
+	const closeWait = time.Second
 	defer conn.Close()
 	if !plain(conn) || !s.cfg.Codec.HasIDs() {
 		return
 	}
 	bye, err := s.cfg.Codec.Append(nil, Packet{ID: idBye, Payload: []byte(reasonOf(cause))}, s.cfg.MaxPacket)
-	if err != nil || conn.SetDeadline(time.Now().Add(patience)) != nil {
+	if err != nil || conn.SetDeadline(time.Now().Add(closeWait)) != nil {
 		return
 	}
 	if _, err := conn.Write(bye); err != nil || conn.CloseWrite() != nil {
@@ -206,7 +206,7 @@ func (s *ServerService) farewell(conn Conn, cause error) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(conn, 64<<10)) // until it closes, the deadline, or the service's end
 }
 
-// reasonOf returns a cause as it is sent to the other side.
+// reasonOf returns the reason to send to the other side for a cause.
 func reasonOf(cause error) string {
 	switch {
 	case errors.Is(cause, ErrFull):

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// A service is what servers and clients have in common: the sessions and their end. Its exported methods are theirs.
+// A service is the common part of servers and clients: the sessions and their end. Both embed it and export its
+// methods.
 type service struct {
 	cfg      Config
 	u16      bool // cfg.Codec is U16
@@ -22,10 +23,10 @@ type service struct {
 	delay    delayer
 	reporter reporter
 
-	places  atomic.Int64 // taken, by sessions and by those that are being made
+	slots   atomic.Int64 // in use, by sessions and by those being created
 	most    int64
 	lastID  atomic.Uint64
-	running sync.WaitGroup // sessions and what serves them
+	running sync.WaitGroup // sessions and their helper goroutines
 
 	mu       sync.RWMutex
 	sessions map[uint64]*Session
@@ -33,8 +34,8 @@ type service struct {
 	closing  bool
 	stop     chan struct{} // closed when the service begins to close
 	base     context.Context
-	cancel   context.CancelFunc // of base: of handshakes and attempts to connect
-	closed   chan struct{}      // closed when nothing runs any more
+	cancel   context.CancelFunc // of base: ends handshakes and attempts to connect
+	closed   chan struct{}      // closed when all goroutines have ended
 }
 
 func (s *service) init(cfg Config, most int) {
@@ -54,7 +55,7 @@ func (s *service) init(cfg Config, most int) {
 	s.base, s.cancel = context.WithCancel(context.Background())
 }
 
-// begin marks the service as started and starts what watches its sessions.
+// begin marks the service as started and starts the goroutine that watches its sessions.
 func (s *service) begin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,17 +70,17 @@ func (s *service) begin() error {
 	return nil
 }
 
-// elapsed is the time since the service was made, in nanoseconds.
+// elapsed returns the time since init, in nanoseconds.
 func (s *service) elapsed() int64 { return int64(s.cfg.Clock.Since(s.began)) }
 
-// Count is the number of sessions, those included whose handshake is not done and which Sessions leaves out. A session
+// Count returns the number of sessions. It includes sessions in a handshake, which Sessions leaves out. A session
 // counts until its OnDisconnected has returned.
-func (s *service) Count() int { return int(s.places.Load()) }
+func (s *service) Count() int { return int(s.slots.Load()) }
 
-// MaxSessions is the number of sessions that the service may have.
+// MaxSessions returns the maximum number of sessions.
 func (s *service) MaxSessions() int { return int(s.most) }
 
-// Session finds a connected session by its id.
+// Session returns the connected session with an id.
 func (s *service) Session(id uint64) (*Session, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -90,7 +91,7 @@ func (s *service) Session(id uint64) (*Session, bool) {
 	return session, true
 }
 
-// Sessions are the connected sessions at this moment, in no order.
+// Sessions returns the currently connected sessions, in no particular order.
 func (s *service) Sessions() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		for _, session := range s.appendSessions(nil) {
@@ -118,10 +119,10 @@ func (s *service) Broadcast(p Packet) error {
 	return s.broadcast(s.appendSessions(nil), p)
 }
 
-// NewFrame makes an empty frame with the codec of the service. It must be Released.
+// NewFrame returns an empty frame with the codec of the service. The caller must Release it.
 func (s *service) NewFrame() *Frame { return NewFrame(s.cfg.Codec, s.cfg.MaxPacket) }
 
-// encode is Append of the codec. Most games have the one that is called directly.
+// encode is Append of the codec. U16, the default, is called directly for speed.
 func (s *service) encode(dst []byte, p Packet) ([]byte, error) {
 	if s.u16 {
 		return U16{}.Append(dst, p, s.cfg.MaxPacket)
@@ -145,17 +146,17 @@ func (s *service) decode(b []byte) (p Packet, size int, err error) {
 	return p, size, err
 }
 
-// takePlace takes one of the places for sessions, if one is free.
-func (s *service) takePlace() bool {
-	if s.places.Add(1) > s.most {
-		s.places.Add(-1)
+// takeSlot reserves a slot for a session. It reports false if none is free.
+func (s *service) takeSlot() bool {
+	if s.slots.Add(1) > s.most {
+		s.slots.Add(-1)
 		return false
 	}
 	return true
 }
 
-// newSession makes a session in a place that was taken. It fails when the service is closing; otherwise the caller runs
-// it, and done is called at its end.
+// newSession creates a session in a reserved slot. It fails when the service is closing; otherwise the caller must run
+// the session, and done is called at its end.
 func (s *service) newSession(conn Conn, done func()) (*Session, bool) {
 	session := &Session{service: s, conn: conn, id: s.lastID.Add(1), done: done}
 	session.direct = newDirect(conn)
@@ -174,12 +175,12 @@ func (s *service) newSession(conn Conn, done func()) (*Session, bool) {
 	return session, true
 }
 
-// ended gives the place of a session back.
+// ended releases the slot of a session.
 func (s *service) ended(session *Session, cause error) {
 	s.mu.Lock()
 	delete(s.sessions, session.id)
 	s.mu.Unlock()
-	s.places.Add(-1)
+	s.slots.Add(-1)
 	if session.done != nil {
 		session.done()
 	}
@@ -190,9 +191,9 @@ func (s *service) ended(session *Session, cause error) {
 	s.running.Done()
 }
 
-// closeService ends everything in order: stopAccepting, then every session says goodbye and writes what it has, then it
-// waits for all goroutines. When ctx is done first it cuts the connections, waits all the same, which takes no time
-// unless a callback does not return, and returns the error of ctx.
+// closeService shuts down gracefully: it calls stopAccepting, disconnects every session, and waits for all goroutines.
+// When ctx is done first it closes the connections, still waits, which is brief unless a callback does not return, and
+// returns the error of ctx.
 func (s *service) closeService(ctx context.Context, stopAccepting func()) error {
 	s.mu.Lock()
 	first := !s.closing
@@ -223,7 +224,7 @@ func (s *service) closeService(ctx context.Context, stopAccepting func()) error 
 	return ctx.Err()
 }
 
-// all are the sessions, those in a handshake included.
+// all returns the sessions, including those in a handshake.
 func (s *service) all() []*Session {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -234,7 +235,8 @@ func (s *service) all() []*Session {
 	return list
 }
 
-// closeForService ends a session because its service closes. Its handler is notified before, if it is a ClosingHandler.
+// closeForService ends a session because its service closes. It first notifies the handler, if that is a
+// ClosingHandler.
 func (s *Session) closeForService() {
 	const reason = "the service is closing"
 	if s.watched.since.Load() == 0 { // the handler is being made
@@ -256,7 +258,7 @@ func (s *Session) closeForService() {
 	})
 }
 
-// addressOf is the IP address of the other side, as far as there is one.
+// addressOf returns the IP address of the other side, or the zero Addr without one.
 func addressOf(conn Conn) netip.Addr {
 	var ip net.IP
 	switch a := conn.RemoteAddr().(type) {
@@ -269,10 +271,10 @@ func addressOf(conn Conn) netip.Addr {
 	return address.Unmap()
 }
 
-// isClosed says whether a listener ended because it was closed.
+// isClosed reports whether Accept failed because the listener was closed.
 func isClosed(err error) bool { return errors.Is(err, net.ErrClosed) }
 
-// A reporter logs failures that any host of the network can cause, each kind once a second at most.
+// A reporter logs failures that any host on the network can cause, each kind once a second at most.
 type reporter struct {
 	mu    sync.Mutex
 	kinds map[string]*reported
@@ -280,10 +282,10 @@ type reporter struct {
 
 type reported struct {
 	at     time.Time
-	silent int // since then
+	silent int // failures not logged since then
 }
 
-// report logs a failure, unless one of its kind was logged just now.
+// report logs a failure, unless one of its kind was logged within the last second.
 func (s *service) report(kind string, err error) {
 	const interval = time.Second
 	now := s.cfg.Clock.Now()

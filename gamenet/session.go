@@ -16,16 +16,16 @@ import (
 
 // A Session is one connection. Its methods may be called from any goroutine, and from callbacks.
 //
-// One goroutine reads and calls the handler. A second one, which writes, exists only while a write has to wait: an idle
-// session costs one goroutine and no buffer.
+// One goroutine reads and calls the handler. A second one exists only while a write has to wait: an idle session costs
+// one goroutine and no buffer.
 type Session struct {
-	// What each packet needs comes first and lies close together: with a thousand sessions most of it comes from
-	// memory, not from a cache.
+	// The fields used for each packet are first and adjacent: with a thousand sessions most accesses miss the CPU
+	// cache.
 	service *service
 	handler Handler
 	direct  direct
-	inline  bool        // whoever sends also writes, by direct
-	over    atomic.Bool // received packets are not delivered any more
+	inline  bool        // the sending goroutine also writes, with direct
+	over    atomic.Bool // received packets are no longer delivered
 	severed atomic.Bool // cut was called
 	turn    sync.Mutex  // held while a callback of this session runs
 	in      inbox
@@ -34,48 +34,48 @@ type Session struct {
 
 	bytesIn, packetsIn, bytesOut, packetsOut, dropped atomic.Uint64
 
-	id     uint64
-	conn   Conn
-	writer func()          // write; kept, because making a func value of a method allocates
-	done   func()          // called when the place is free; nil for none
-	linger clockwork.Timer // cuts a session that was disconnected; guarded by out.mu
-	bye    string          // the reason that the other side gave; of the reading goroutine
-	said   bool            // the other side gave a reason
+	id        uint64
+	conn      Conn
+	writer    func()          // write; stored, because a method value allocates
+	done      func()          // called when the slot is released; may be nil
+	linger    clockwork.Timer // cuts a disconnected session after CloseTimeout; guarded by out.mu
+	reason    string          // the reason that the other side sent; used by the reading goroutine
+	hasReason bool            // the other side sent a reason
 
 	groupsMu sync.Mutex
 	groups   []*Group
-	gone     bool // left all groups for good
+	left     bool // leaveGroups was called
 }
 
-// Stats is what a session has done so far.
+// Stats are the counters of a session.
 type Stats struct {
 	BytesIn, BytesOut     uint64 // headers included
 	PacketsIn, PacketsOut uint64
-	Dropped               uint64 // packets that a full queue has cost
-	QueuedBytes           int    // that wait to be written
+	Dropped               uint64 // packets dropped because of a full queue
+	QueuedBytes           int    // waiting to be written
 	QueuedPackets         int
 }
 
-// ID is the session's number in its service: ascending, never 0, never used again.
+// ID returns the session's number in its service: ascending, never 0, never reused.
 func (s *Session) ID() uint64 { return s.id }
 
-// RemoteAddr is the address of the other side.
+// RemoteAddr returns the address of the other side.
 func (s *Session) RemoteAddr() net.Addr { return s.conn.RemoteAddr() }
 
-// LocalAddr is the address of this side.
+// LocalAddr returns the address of this side.
 func (s *Session) LocalAddr() net.Addr { return s.conn.LocalAddr() }
 
-// Conn is the connection, for what its transport knows of it, such as the state of TLS. It must not be read, written or
-// closed.
+// Conn returns the connection, for details of its transport such as the TLS state. The caller must not read, write or
+// close it.
 func (s *Session) Conn() Conn { return s.conn }
 
-// Handler is the handler that the factory made; nil within the factory.
+// Handler returns the handler from the session factory; nil during the factory's call.
 func (s *Session) Handler() Handler { return s.handler }
 
-// RTT is the time that the last ping took there and back; 0 before the first. See Config.PingInterval.
+// RTT returns the round-trip time of the last answered ping; 0 before the first. See Config.PingInterval.
 func (s *Session) RTT() time.Duration { return time.Duration(s.watched.rtt.Load()) }
 
-// Stats tells what the session has done so far.
+// Stats returns the current counters.
 func (s *Session) Stats() Stats {
 	s.out.mu.Lock()
 	bytes, packets := s.out.bytes, s.out.packets
@@ -87,11 +87,11 @@ func (s *Session) Stats() Stats {
 	}
 }
 
-// Disconnect ends the session in order: what was sent before is written, the other side gets the reason (with a codec
-// that has ids) and that nothing more comes, and has Config.CloseTimeout to close; then the connection is cut. Packets
-// that arrive from now on are not delivered. It returns at once and acts once.
+// Disconnect ends the session gracefully: it writes the queued packets, the reason (with a codec that has ids) and the
+// end of the stream. The other side has Config.CloseTimeout to close; then the connection is closed. Packets that
+// arrive from now on are not delivered. It returns at once, and further calls have no effect.
 //
-// OnDisconnected gets ErrDisconnected, with the reason if there is one.
+// OnDisconnected receives ErrDisconnected, with the reason if there is one.
 func (s *Session) Disconnect(reason string) {
 	cause := ErrDisconnected
 	if reason != "" {
@@ -100,11 +100,11 @@ func (s *Session) Disconnect(reason string) {
 	s.disconnect(cause, reason)
 }
 
-// disconnect ends the session in order, for a cause.
+// disconnect ends the session gracefully, for a cause.
 func (s *Session) disconnect(cause error, reason string) {
 	s.over.Store(true)
 	switch s.beginClosing(cause, reason) {
-	case outboxNew: // nothing can be said before the handshake
+	case outboxNew: // no reason can be sent before the handshake
 		s.cut(cause)
 		return
 	case outboxClosing, outboxEnded:
@@ -118,8 +118,8 @@ func (s *Session) disconnect(cause error, reason string) {
 	s.finishWriting()
 }
 
-// abort ends the session because of what the other side did, or did not do. It tells it why, if that can be said
-// without waiting; otherwise there is time for it, as with Disconnect.
+// abort ends the session because of an error of the other side. It sends the reason if it can write without waiting;
+// otherwise it allows CloseTimeout, as Disconnect does.
 func (s *Session) abort(cause error, reason string) {
 	if !s.inline {
 		s.disconnect(cause, reason)
@@ -132,7 +132,7 @@ func (s *Session) abort(cause error, reason string) {
 	s.cut(cause)
 }
 
-// cut ends the session now. It does not wait, and may be called by any goroutine.
+// cut ends the session at once. It does not wait, and any goroutine may call it.
 func (s *Session) cut(cause error) {
 	s.over.Store(true)
 	s.beginClosing(cause, "")
@@ -141,11 +141,11 @@ func (s *Session) cut(cause error) {
 	}
 	switch conn := s.conn.(type) {
 	case *net.TCPConn:
-		// Close would wait for a callback that is running, because the connection is in use meanwhile. A deadline wakes
-		// whoever waits for it, and run closes it.
+		// Close would wait for a running callback, because the connection is in use meanwhile. A deadline wakes the
+		// goroutines that wait for it, and run closes it.
 		_ = conn.SetDeadline(time.Unix(1, 0))
 	case interface{ NetConn() net.Conn }:
-		conn.NetConn().Close() // TLS would first write a farewell, and wait for that
+		conn.NetConn().Close() // TLS would first write a close_notify, and wait for that
 	default:
 		conn.Close()
 	}
@@ -153,7 +153,7 @@ func (s *Session) cut(cause error) {
 
 var errGoexit = errors.New("gamenet: a callback has ended its goroutine")
 
-// run is the life of a session.
+// run runs a session from the handshake to its end.
 func (s *Session) run(ctx context.Context) {
 	connected := false
 	defer func() {
@@ -172,7 +172,7 @@ func (s *Session) run(ctx context.Context) {
 		return // closed meanwhile
 	}
 	connected = true
-	s.call(func() { // others see the session from here on, and no callback comes before this one
+	s.call(func() { // Sessions includes it from here on, and this callback is the first
 		s.watched.opened(s.service.cfg.Clock.Now())
 		s.handler.OnConnected(s)
 	})
@@ -185,8 +185,7 @@ func (s *Session) run(ctx context.Context) {
 	s.cut(cause)
 }
 
-// drain writes what is queued for a side that has ended its own stream and may still read, for as long as Disconnect
-// would.
+// drain writes the queue, within CloseTimeout, to a side that has ended its own stream and may still read.
 func (s *Session) drain(cause error) {
 	s.over.Store(true)
 	s.beginClosing(cause, "")
@@ -203,7 +202,7 @@ func (s *Session) drain(cause error) {
 	}
 }
 
-// handshakeFailed names the cause when a handshake has failed.
+// handshakeFailed returns the cause when a handshake has failed.
 func (s *Session) handshakeFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ErrServiceClosed
@@ -212,7 +211,7 @@ func (s *Session) handshakeFailed(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrHandshake, err)
 }
 
-// handshake does what is left to do to the connection before bytes can flow.
+// handshake completes the handshake of the connection, if it has one.
 func (s *Session) handshake(ctx context.Context) error {
 	h, ok := s.conn.(Handshaker)
 	if !ok {
@@ -241,12 +240,12 @@ func (s *Session) makeHandler() (err error) {
 		return errNoHandler
 	}
 	if _, ok := s.handler.(SentHandler); ok {
-		s.inline = false // OnSent must not run in whoever sends
+		s.inline = false // OnSent must not run in the sending goroutine
 	}
 	return nil
 }
 
-// call runs a callback. A panic ends the session, and nothing else.
+// call runs a callback. A panic ends the session, not the process.
 func (s *Session) call(callback func()) {
 	s.turn.Lock()
 	defer s.endTurn()
@@ -261,11 +260,11 @@ func (s *Session) panicked(v any) {
 	s.abort(err, "internal error")
 }
 
-// ending names the cause when reading has ended with err.
+// ending returns the cause when reading has ended with err.
 func (s *Session) ending(err error) error {
 	switch {
-	case s.said:
-		return &PeerError{s.bye}
+	case s.hasReason:
+		return &PeerError{s.reason}
 	case err == nil, errors.Is(err, io.EOF):
 		return ErrPeerClosed
 	default:
@@ -273,12 +272,11 @@ func (s *Session) ending(err error) error {
 	}
 }
 
-// end is the last that happens in a session: whatever was queued is given back, the handler is notified, and the place
-// is free.
+// end is the last step of a session: it drops the queue, notifies the handler, and releases the slot.
 func (s *Session) end(connected bool) {
 	s.conn.Close()
 	cause := s.out.end()
-	if s.linger != nil { // nobody sets it after the end
+	if s.linger != nil { // not set after out.end
 		s.linger.Stop()
 	}
 	s.in.free()

@@ -17,24 +17,24 @@ type Timer struct {
 	// The executor's lock guards the rest.
 	job  func()
 	due  time.Time
-	made uint64 // the number of timers that the executor made before
-	at   int    // the place in timers.waiting, or timerDue or timerOver
+	made uint64 // creation number, for timers with the same due time
+	at   int    // the index in timers.waiting, or timerDue or timerEnded
 }
 
 const (
-	timerDue  = -1 // it is in the executor's queue
-	timerOver = -2 // it will not run any more
+	timerDue   = -1 // it is in the executor's queue
+	timerEnded = -2 // it will not run any more
 )
 
-// After runs a job once, when d has passed: it takes its place in the queue then, whatever the limit is. If d is not
-// positive, that is at once. On an executor that is closed the timer never runs.
+// After runs a job once: it queues the job after d, whatever the limit is. If d is not positive, it queues it at once.
+// On a closed executor the timer never runs.
 func (e *Executor) After(d time.Duration, job func()) *Timer {
 	return e.schedule(&Timer{executor: e, job: job}, max(d, 0))
 }
 
-// Every runs a job again and again, the first time when d has passed: a tick is due at each multiple of d from now on,
-// however long ticks take. Ticks do not pile up: while one waits or is late, those that get due are left out, and when
-// it runs, the next is due at the first multiple of d after that. It panics when d is not positive.
+// Every runs a job periodically, the first time after d: a tick is due at each multiple of d from now on, however long
+// ticks last. Ticks do not accumulate: while one waits or is late, those that become due are skipped, and when it runs,
+// the next is due at the first multiple of d after that. It panics when d is not positive.
 func (e *Executor) Every(d time.Duration, job func()) *Timer {
 	if d <= 0 {
 		panic(errors.New("gamenet: Executor.Every needs a positive period"))
@@ -42,14 +42,14 @@ func (e *Executor) Every(d time.Duration, job func()) *Timer {
 	return e.schedule(&Timer{executor: e, job: job, period: d}, d)
 }
 
-// Stop sees to it that the timer does not run any more, and says whether that is its doing: false means that it had
-// run, was running for its only time, or had been stopped, by Close perhaps. Any goroutine may call it. After Stop no
-// tick begins; one that had begun may still be running, but of course not when a job of the same executor calls Stop.
+// Stop stops the timer. It reports false if a timer of After had run or was running, or if the timer had been stopped,
+// by Close for instance. Any goroutine may call it. After Stop no tick begins; one that had begun may still be running,
+// unless a job of the same executor calls Stop.
 func (t *Timer) Stop() bool {
 	e := t.executor
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if t.at == timerOver || e.closed {
+	if t.at == timerEnded || e.closed {
 		return false
 	}
 	if t.at >= 0 {
@@ -59,10 +59,10 @@ func (t *Timer) Stop() bool {
 	return true
 }
 
-// end forgets the job, which may hold on to much.
-func (t *Timer) end() { t.at, t.job = timerOver, nil }
+// end drops the job, which may reference much memory.
+func (t *Timer) end() { t.at, t.job = timerEnded, nil }
 
-// run runs the job of a timer that was due, unless it was stopped in the queue.
+// run runs the job of a due timer, unless it was stopped in the queue.
 func (t *Timer) run() {
 	if job := t.begin(); job != nil {
 		job()
@@ -74,7 +74,7 @@ func (t *Timer) begin() func() {
 	e := t.executor
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if t.at == timerOver || e.closed {
+	if t.at == timerEnded || e.closed {
 		return nil
 	}
 	job := t.job
@@ -98,7 +98,7 @@ func (e *Executor) schedule(t *Timer, d time.Duration) *Timer {
 		t.end()
 		return t
 	}
-	now := e.clock.Now() // with the lock, so that due times go with the order of making
+	now := e.clock.Now() // under the lock, so that due times follow the order of creation
 	t.due = now.Add(d)
 	t.made = e.timers.made
 	e.timers.made++
@@ -109,7 +109,7 @@ func (e *Executor) schedule(t *Timer, d time.Duration) *Timer {
 	return t
 }
 
-// ring is what the clock calls when the alarm goes off. A late call of an alarm that was set anew does no harm.
+// ring is called by the clock when the alarm is due. A late call of an alarm that was reset is harmless.
 func (e *Executor) ring() {
 	e.mu.Lock()
 	e.timers.alarmSet = false
@@ -120,7 +120,7 @@ func (e *Executor) ring() {
 	}
 }
 
-// queueDue moves the timers that are due to the queue. It returns what wake does.
+// queueDue moves the due timers to the queue. It returns the result of wake.
 func (e *Executor) queueDue(now time.Time) bool {
 	for {
 		t := e.timers.first()
@@ -135,8 +135,8 @@ func (e *Executor) queueDue(now time.Time) bool {
 	return e.wake()
 }
 
-// setAlarm makes the clock call ring when the first timer is due, or before: an alarm for a timer that was stopped
-// stays, so that timeouts which are stopped and made anew all the time do not trouble the clock.
+// setAlarm makes the clock call ring when the first timer is due, or before: the alarm of a stopped timer stays set, so
+// that timeouts which are stopped and restarted often do not reset the clock's timer each time.
 func (e *Executor) setAlarm(now time.Time) {
 	ts := &e.timers
 	t := ts.first()
@@ -151,17 +151,18 @@ func (e *Executor) setAlarm(now time.Time) {
 	}
 }
 
-// timers are those of one executor that are not due yet, and the alarm of its clock. The executor's lock guards them.
+// timers holds the timers of one executor that are not due yet, and the alarm of its clock. The executor's lock guards
+// it.
 type timers struct {
 	waiting timerHeap
 	made    uint64
 
-	alarm    clockwork.Timer // nil until the first timer is made
+	alarm    clockwork.Timer // nil until the first timer is added
 	alarmAt  time.Time
 	alarmSet bool
 }
 
-// first returns the timer that is due first, or nil.
+// first returns the timer with the earliest due time, or nil.
 func (ts *timers) first() *Timer {
 	if len(ts.waiting) == 0 {
 		return nil
@@ -171,8 +172,7 @@ func (ts *timers) first() *Timer {
 
 func (ts *timers) add(t *Timer) { heap.Push(&ts.waiting, t) }
 
-// remove takes a timer out. Without timers there is no alarm, so that nothing holds on to an executor that is not used
-// any more.
+// remove removes a timer. Without timers it stops the alarm, so that nothing references an unused executor.
 func (ts *timers) remove(t *Timer) {
 	heap.Remove(&ts.waiting, t.at)
 	if len(ts.waiting) == 0 {
@@ -195,7 +195,7 @@ func (ts *timers) stopAlarm() {
 	}
 }
 
-// timerHeap orders timers by due time, then by making. It implements heap.Interface.
+// timerHeap orders timers by due time, then by creation. It implements heap.Interface.
 type timerHeap []*Timer
 
 func (h timerHeap) Len() int { return len(h) }

@@ -6,40 +6,42 @@ import (
 	"net"
 )
 
-// A Transport makes the connections that sessions run over. TCP and TLS are here, QUIC is in the package gamenet/quic.
+// A Transport opens and accepts the connections of sessions. This package has TCP and TLS, package gamenet/quic has
+// QUIC.
 type Transport interface {
 	// Listen opens the address for players ("127.0.0.1:7777"; port 0 for any).
 	Listen(ctx context.Context, address string) (Listener, error)
-	// Dial connects to a server. The connection is ready when it returns: a handshake, if there is one, is done.
+	// Dial connects to a server. The connection is ready when it returns, with the handshake, if there is one,
+	// completed.
 	Dial(ctx context.Context, address string) (Conn, error)
 }
 
-// A Listener takes connections in.
+// A Listener accepts connections.
 type Listener interface {
 	// Accept waits for the next connection. It does not wait for a handshake: see Handshaker. After Close it returns an
 	// error that wraps net.ErrClosed.
 	Accept() (Conn, error)
-	// Close stops accepting. Connections that were accepted go on.
+	// Close stops accepting. Accepted connections stay open.
 	Close() error
 	Addr() net.Addr
 }
 
-// A Conn is a reliable stream of bytes in both directions. Reading, writing and the rest may happen at the same time;
-// Close ends all of it.
+// A Conn is a reliable stream of bytes in both directions. Reads, writes and the other methods may be called
+// concurrently; Close ends them all.
 type Conn interface {
 	net.Conn
-	// CloseWrite tells the other side that nothing more will be written.
+	// CloseWrite ends this side's stream; the other side reads io.EOF.
 	CloseWrite() error
 }
 
-// A Handshaker is a Conn with a handshake, which the session's own goroutine does after Accept, so that a slow client
-// holds up nobody.
+// A Handshaker is a Conn with a handshake, which the session's own goroutine performs after Accept, so that a slow
+// client does not delay others.
 type Handshaker interface {
 	HandshakeContext(ctx context.Context) error
 }
 
 // A DatagramConn is a Conn that also carries datagrams: packets that may be lost or overtake one another, and never
-// wait for those before them.
+// wait for earlier ones.
 type DatagramConn interface {
 	Conn
 	// SendDatagram queues a datagram without waiting. It fails with an error that wraps ErrPacketTooLarge when one
@@ -53,7 +55,7 @@ type DatagramConn interface {
 // ready to use.
 type TCP struct {
 	// Wrap, if not nil, wraps the listener: to read a PROXY header, say, with github.com/pires/go-proxyproto, so that
-	// RemoteAddr is the player's and not the load balancer's.
+	// RemoteAddr returns the player's address, not the load balancer's.
 	Wrap func(net.Listener) net.Listener
 }
 
@@ -78,7 +80,7 @@ func (t TCP) Dial(ctx context.Context, address string) (Conn, error) {
 	return c.(*net.TCPConn), nil
 }
 
-// A tcpListener gives out connections that can be closed in one direction.
+// A tcpListener returns connections that can be closed in one direction.
 type tcpListener struct{ net.Listener }
 
 func (l tcpListener) Accept() (Conn, error) {
@@ -89,8 +91,7 @@ func (l tcpListener) Accept() (Conn, error) {
 	return halfCloser(c), nil
 }
 
-// halfCloser gives a wrapped connection a CloseWrite if it has none: the connection then ends in both directions at
-// once.
+// halfCloser adds a CloseWrite to a wrapped connection that has none: it closes both directions at once.
 func halfCloser(c net.Conn) Conn {
 	if h, ok := c.(Conn); ok {
 		return h
@@ -105,8 +106,8 @@ func (c wholeConn) CloseWrite() error { return c.Close() }
 // TLS is the transport of TLS over TCP.
 type TLS struct {
 	TCP
-	// Config is required on a server, with a certificate. A client that has none checks the server's certificate
-	// against the system's authorities.
+	// Config is required on a server, with a certificate. Without one, a client checks the server's certificate against
+	// the system's CAs.
 	Config *tls.Config
 }
 

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// watched is what the watch knows of a session.
+// watched is the state of a session for the watch: its activity, pings and timeouts.
 type watched struct {
-	heard   atomic.Bool  // something was received since the watch last looked
-	started atomic.Bool  // a packet of the game was received
-	unsure  atomic.Bool  // the reader waits without having seen that nothing is left
-	pinged  atomic.Int64 // when the last ping was sent, in Unix nanoseconds; 0 for never
-	rtt     atomic.Int64 // in nanoseconds
+	received atomic.Bool  // something was received since the last look
+	started  atomic.Bool  // a packet of the game was received
+	unsure   atomic.Bool  // the reader waits on the count of bytes left alone, see nudge
+	pinged   atomic.Int64 // when the last ping was sent, in Unix nanoseconds; 0 for never
+	rtt      atomic.Int64 // in nanoseconds
 
-	// Of the watch, but for the beginning.
-	since atomic.Int64 // when it was opened, in Unix nanoseconds; 0 before
-	last  int64        // when something was last heard
-	asked int64        // when a ping was last asked for
+	// Used by the watch; since is set by opened.
+	since    atomic.Int64 // when the session was opened, in Unix nanoseconds; 0 before
+	last     int64        // when something was last received
+	lastPing int64        // when the last ping was sent
 }
 
-// mark sets a flag. Most of the time it is set, and looking is cheaper.
+// mark sets a flag. It loads first, because the flag is usually set and a load is cheaper.
 func mark(flag *atomic.Bool) {
 	if !flag.Load() {
 		flag.Store(true)
@@ -28,7 +28,7 @@ func mark(flag *atomic.Bool) {
 
 func (w *watched) opened(now time.Time) { w.since.Store(now.UnixNano()) }
 
-// watch looks at all sessions in steps, for timeouts and pings: so that receiving sets a flag, and no timer.
+// watch checks all sessions periodically for timeouts and pings, so that receiving only sets a flag instead of a timer.
 func (s *service) watch(stop <-chan struct{}) {
 	ticker := s.cfg.Clock.NewTicker(s.watchStep())
 	defer ticker.Stop()
@@ -47,7 +47,7 @@ func (s *service) watch(stop <-chan struct{}) {
 	}
 }
 
-// watchStep is a quarter of the shortest limit, and short enough for nudges.
+// watchStep returns a quarter of the shortest limit, at most the interval of nudges.
 func (s *service) watchStep() time.Duration {
 	const nudging = 250 * time.Millisecond
 	shortest := 4 * nudging
@@ -59,14 +59,14 @@ func (s *service) watchStep() time.Duration {
 	return max(shortest/4, time.Millisecond)
 }
 
-// look ends the session when it has been silent for too long, and asks for a sign of life before that.
+// look ends a session that has been silent for too long, and sends a ping before that.
 func (s *Session) look(now time.Time) {
 	w, cfg, at := &s.watched, &s.service.cfg, now.UnixNano()
 	since := w.since.Load()
 	if since == 0 || s.over.Load() {
 		return
 	}
-	if w.heard.Swap(false) || w.last == 0 {
+	if w.received.Swap(false) || w.last == 0 {
 		w.last = at
 	} else if w.unsure.Swap(false) {
 		s.nudge()
@@ -77,8 +77,8 @@ func (s *Session) look(now time.Time) {
 		s.abort(ErrFirstPacket, "no first packet in time")
 	case cfg.IdleTimeout > 0 && silent >= cfg.IdleTimeout:
 		s.abort(ErrIdle, "nothing received for too long")
-	case cfg.PingInterval > 0 && silent >= cfg.PingInterval && time.Duration(at-w.asked) >= cfg.PingInterval:
-		w.asked = at
+	case cfg.PingInterval > 0 && silent >= cfg.PingInterval && time.Duration(at-w.lastPing) >= cfg.PingInterval:
+		w.lastPing = at
 		s.ping(now)
 	}
 }

@@ -15,8 +15,7 @@ const (
 	maxWrite  = 256 << 10 // bytes in one write
 )
 
-// flush writes what was claimed, and what is queued meanwhile, without waiting. What cannot be written so is left to a
-// goroutine.
+// flush writes the claimed packets, and those queued meanwhile, without waiting. It leaves the rest to a goroutine.
 func (s *Session) flush() {
 	if !s.inline {
 		go s.writer()
@@ -39,7 +38,7 @@ func (s *Session) flush() {
 	}
 }
 
-// write is the writer that may wait. It ends when nothing is queued.
+// write is the writer that may wait. It returns when the queue is empty.
 func (s *Session) write() {
 	v := vectors.Get().(*vector)
 	defer vectors.Put(v)
@@ -55,7 +54,7 @@ func (s *Session) write() {
 	}
 }
 
-// sent calls OnSent for those who want to know.
+// sent calls OnSent, if the handler has it.
 func (s *Session) sent(n int) {
 	h, ok := s.handler.(SentHandler)
 	if !ok {
@@ -69,8 +68,8 @@ func (s *Session) sent(n int) {
 	h.OnSent(s, n)
 }
 
-// writeSome writes a part of what is queued, waiting for the other side to take it. It fails when nothing at all could
-// be written for the write timeout.
+// writeSome writes a part of the queue and waits until the connection accepts it. It fails when it could write nothing
+// within the write timeout.
 func (s *Session) writeSome(v *vector) (int, error) {
 	if err := s.conn.SetWriteDeadline(time.Now().Add(s.service.cfg.WriteTimeout)); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrLost, err)
@@ -93,8 +92,8 @@ func (s *Session) writeSome(v *vector) (int, error) {
 	}
 }
 
-// next counts what was written and gets what is to be written now. If there is nothing it gives the right to write
-// back, after closing a stream that is at its end.
+// next counts the written packets and moves the queue to current. If there is nothing to write, it ends the stream of a
+// closing session, gives up the right to write, and reports false.
 func (s *Session) next(bytes, packets int) bool {
 	o := &s.out
 	o.mu.Lock()
@@ -123,13 +122,13 @@ func (s *Session) next(bytes, packets int) bool {
 		s.count(bytes, packets, queued)
 	}
 	if half {
-		_ = s.conn.CloseWrite() // if the connection is gone, reading notices
+		_ = s.conn.CloseWrite() // reading reports a lost connection
 		s.stopWriting()
 	}
 	return more
 }
 
-// release gives the right to write back. The lock is held.
+// release gives up the right to write. The lock is held.
 func (o *outbox) release() {
 	o.writing = false
 	if o.stopped != nil {
@@ -138,9 +137,8 @@ func (o *outbox) release() {
 	}
 }
 
-// failWriting gives the right to write back after a write that has failed, and ends the session. Nobody gets the right
-// again: what is queued does not follow what the stream has, and a callback or a delay that is under way might still
-// flush it.
+// failWriting ends the session after a failed write and gives up the right to write for good: a running callback or
+// delay might still flush the queue, which no longer continues the bytes in the stream.
 func (s *Session) failWriting(cause error) {
 	s.cut(cause)
 	s.out.mu.Lock()
@@ -155,7 +153,7 @@ func (s *Session) stopWriting() {
 	s.out.mu.Unlock()
 }
 
-// advance gives back the frames that n more bytes have completed, and returns the number of packets in them.
+// advance releases the frames that n more bytes have completed, and returns the number of packets in them.
 func (s *Session) advance(n int) (packets int) {
 	o := &s.out
 	n += o.offset
@@ -180,7 +178,7 @@ func (s *Session) advance(n int) (packets int) {
 	return packets
 }
 
-// count notes what was written.
+// count counts the bytes and packets written.
 func (s *Session) count(bytes, packets, queued int) {
 	s.bytesOut.Add(uint64(bytes))
 	s.packetsOut.Add(uint64(packets))
@@ -193,12 +191,12 @@ func (s *Session) count(bytes, packets, queued int) {
 type vector struct {
 	buffers net.Buffers
 	backing [maxVector][]byte
-	flat    []byte // for connections that cannot gather
+	flat    []byte // for connections without vectored writes
 }
 
 var vectors = sync.Pool{New: func() any { return new(vector) }}
 
-// fill takes the first frames, without the bytes that are written already.
+// fill adds the first frames, without the bytes that are written already.
 func (v *vector) fill(frames []*Frame, offset int) {
 	v.buffers = v.backing[:0]
 	total := 0
@@ -216,11 +214,11 @@ func (v *vector) clear() {
 	v.buffers = nil
 }
 
-// largestRecord is what is copied together for a connection that cannot gather: a TLS record, and several packets of
-// QUIC.
+// largestRecord is the maximum size of a joined write on a connection without vectored writes: a TLS record, or several
+// QUIC packets.
 const largestRecord = 16 << 10
 
-// writeTo writes the buffers, as one system call if the connection can, or as one Write of copied bytes.
+// writeTo writes the buffers with one system call if the connection can, else with one Write of copied bytes.
 func (v *vector) writeTo(conn Conn) (int64, error) {
 	if plain(conn) {
 		return v.buffers.WriteTo(conn)
@@ -243,7 +241,7 @@ func (v *vector) writeTo(conn Conn) (int64, error) {
 	return int64(n), err
 }
 
-// plain says whether the connection is TCP and nothing else.
+// plain reports whether the connection is unwrapped TCP.
 func plain(conn Conn) bool {
 	_, ok := conn.(*net.TCPConn)
 	return ok

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Args is what a command line says of a game server.
+// Args are the arguments of a game server's command line.
 type Args struct {
 	ServerParameters
 	Port    int      // 0 for any free one; see HasPort
@@ -19,8 +19,7 @@ type Args struct {
 //	-websocketurl=wss://… -hostid=… -fleetid=… -authtoken=… -processid=… -port=7777
 //
 // A name may be in any case and have one dash or two; its value follows after "=" or as the next argument. Everything
-// else is left in Rest. The last of several wins. The error names a flag without a value, or with one that is no port
-// number.
+// else is in Rest. Of a repeated flag, the last one counts. The error names a flag without a value, or an invalid port.
 func ParseArgs(args []string) (Args, error) {
 	var a Args
 	var port string
@@ -54,7 +53,7 @@ func ParseArgs(args []string) (Args, error) {
 	return a, nil
 }
 
-// cutFlag splits -name=value; the name is "" for what is no flag, and in lower case else.
+// cutFlag splits -name=value. The name is in lower case, or "" if arg is not a flag.
 func cutFlag(arg string) (name, value string, given bool) {
 	bare, ok := strings.CutPrefix(arg, "-")
 	if !ok {

@@ -24,16 +24,16 @@ type MatchBackfill struct {
 	MatchmakingConfigurationARN string // of the matchmaker, see MatchmakerData
 	// TicketID is to be the ticket's id, up to 128 of A–Z, a–z, 0–9, "-" and "."; "" lets the service choose.
 	TicketID string
-	// Players are all who are in the game session now, one or more.
+	// Players are all players of the game session, one or more.
 	Players []Player
 }
 
-// ticketID is what a matchmaking ticket may be called.
+// ticketID is the form of the id of a matchmaking ticket.
 // Source: server SDK 5, Go edition, validation of StartMatchBackfillRequest.
 var ticketID = regexp.MustCompile(`^[a-zA-Z0-9.-]{1,128}$`)
 
-// StartMatchBackfill asks the matchmaker to find players for the places that are free. It returns the id of the ticket.
-// What comes of it arrives as OnUpdateGameSession.
+// StartMatchBackfill asks the matchmaker to find players for the free slots, and returns the id of the ticket. The
+// result arrives as OnUpdateGameSession.
 func (s *Server) StartMatchBackfill(ctx context.Context, b MatchBackfill) (string, error) {
 	switch {
 	case b.MatchmakingConfigurationARN == "":
@@ -65,7 +65,7 @@ func (s *Server) StartMatchBackfill(ctx context.Context, b MatchBackfill) (strin
 	return reply.TicketId, nil
 }
 
-// StopMatchBackfill cancels a backfill. b names it by its configuration and its ticket; its Players are not used.
+// StopMatchBackfill cancels the backfill with the configuration and the ticket of b. The Players of b are not used.
 func (s *Server) StopMatchBackfill(ctx context.Context, b MatchBackfill) error {
 	switch {
 	case b.MatchmakingConfigurationARN == "":

@@ -19,8 +19,8 @@ const (
 	terminateProcess    = "TerminateServerProcess"
 )
 
-// ProcessReady tells the service that the process can host a game session, and begins to report its health. The
-// callbacks may be called before it returns. If it fails it may be called again; once it has succeeded, never again.
+// ProcessReady reports that the process can host a game session, and starts the health reports. The callbacks may be
+// called before it returns. It may be repeated after a failure; after a success it returns ErrReady.
 func (s *Server) ProcessReady(ctx context.Context, p ProcessParameters) error {
 	if err := p.validate(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Server) ProcessReady(ctx context.Context, p ProcessParameters) error {
 	return nil
 }
 
-// setProcess notes what the process offers, unless that was done before.
+// setProcess stores the parameters, once.
 func (s *Server) setProcess(p *ProcessParameters) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,24 +62,23 @@ func (s *Server) setProcess(p *ProcessParameters) error {
 	return nil
 }
 
-// ActivateGameSession tells the service that the game session that OnStartGameSession was called with is ready for
-// players.
+// ActivateGameSession reports that the game session of OnStartGameSession is ready for players.
 func (s *Server) ActivateGameSession(ctx context.Context) error {
 	return s.callInSession(ctx, activateGameSession, inSession{})
 }
 
-// AcceptPlayerSession checks that a player who has joined holds a reservation, and takes it: the player session becomes
-// ACTIVE. Code 404 or 409 means that the player must be turned away.
+// AcceptPlayerSession checks the reservation of a player who has connected: the player session becomes ACTIVE. Code 404
+// or 409 means that the player must be rejected.
 func (s *Server) AcceptPlayerSession(ctx context.Context, playerSessionID string) error {
 	return s.callForPlayer(ctx, acceptPlayer, playerSessionID)
 }
 
-// RemovePlayerSession tells the service that a player has left.
+// RemovePlayerSession reports that a player has left.
 func (s *Server) RemovePlayerSession(ctx context.Context, playerSessionID string) error {
 	return s.callForPlayer(ctx, removePlayer, playerSessionID)
 }
 
-// UpdatePlayerSessionCreationPolicy lets the service make reservations for more players, or stops it.
+// UpdatePlayerSessionCreationPolicy allows or denies reservations for further players.
 func (s *Server) UpdatePlayerSessionCreationPolicy(ctx context.Context, policy PlayerSessionCreationPolicy) error {
 	return s.callInSession(ctx, updatePolicy, inSession{PlayerSessionPolicy: policy})
 }
@@ -168,9 +167,9 @@ func (s *Server) GetComputeCertificate(ctx context.Context) (ComputeCertificate,
 	return c, nil
 }
 
-// ProcessEnding tells the service that the process is about to exit. Call Close after it. Calling it again after it
-// succeeded does nothing. When the connection drops before the reply has come, and the service does not take the
-// process back, then it has ended it: that is a success too.
+// ProcessEnding reports that the process is about to exit. Call Close after it. A repeat after a success does nothing.
+// If the connection drops before the reply, and the service does not accept the process again, the service has ended
+// it: that is a success, too.
 func (s *Server) ProcessEnding(ctx context.Context) error {
 	if s.isEnding() {
 		return nil
@@ -193,8 +192,8 @@ func (s *Server) setLeaving(leaving bool) {
 	s.leaving = leaving
 }
 
-// hasLeft notes that the service refuses this process. It reports whether that is because the process has told it that
-// it ends.
+// hasLeft notes that the service rejects this process, and reports whether that is because the process has reported its
+// end.
 func (s *Server) hasLeft() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,20 +14,19 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// Config is how a Server works. The zero value is ready to use.
+// Config configures a Server. The zero value is ready to use.
 type Config struct {
-	// Log takes what happens to the connection; nil logs nothing. Tokens, keys and the connection's URL are never
-	// logged.
+	// Log receives the events of the connection; nil: no log. Tokens, keys and the connection's URL are never logged.
 	Log *slog.Logger
 	// Trace is called with every message that is sent or received, for diagnosis; nil for none. It must return quickly,
-	// and must not call the Server. It may be called at the same time.
+	// and must not call the Server. It may be called concurrently.
 	Trace func(Message)
 	// TLSConfig is for wss:// URLs. nil trusts the system's roots, and those in the PEM file that the environment
 	// variable MUSTER_CA_FILE names.
 	TLSConfig *tls.Config
-	// ReconnectLimit is how long a dropped connection is tried to be made again; 0 for as long as the Server is open.
-	// When the service refuses the process itself (as one that it has given up, say), that ends the attempts after two
-	// minutes in any case. See Done.
+	// ReconnectLimit is how long the package tries to reconnect; 0: as long as the Server is open. If the service
+	// rejects the process itself, for example because it took it for dead, the attempts end after two minutes in any
+	// case. See Done.
 	ReconnectLimit time.Duration
 	// Clock drives the timers; nil for the real one.
 	Clock clockwork.Clock
@@ -109,8 +108,8 @@ func (p ServerParameters) LogValue() slog.Value {
 // GAMELIFT_SDK_PROCESS_ID.
 const managedResource = "ManagedResource"
 
-// NewProcessID makes a process id: the number of this process in its operating system, for those who look for it there,
-// and a random part, because systems use such numbers again and the service takes no id twice.
+// NewProcessID returns a process id: the operating system's number of this process, and a random part, because systems
+// reuse such numbers and the service accepts no id twice.
 func NewProcessID() string {
 	return fmt.Sprintf("%d-%s", os.Getpid(), uuid.NewString()[:8])
 }
@@ -132,7 +131,7 @@ func (p ServerParameters) complete(getenv func(string) string) ServerParameters 
 	return p
 }
 
-// missing names the parameter that lacks; "" if none.
+// missing returns the name of a missing parameter; "" if there is none.
 func (p ServerParameters) missing() string {
 	switch {
 	case p.WebSocketURL == "":
@@ -149,21 +148,21 @@ func (p ServerParameters) missing() string {
 
 // ProcessParameters describe the process and its callbacks.
 //
-// Each callback runs in a goroutine of its own and under no lock, so it may call the Server, and may take its time.
+// Each callback runs in a goroutine of its own and under no lock, so it may call the Server and may block.
 type ProcessParameters struct {
 	// Port is where players connect, 1 to 60000.
 	Port int
 	// LogPaths are the files that the game server writes its log to.
 	LogPaths []string
-	// OnStartGameSession is called once, with the game session to host. Call ActivateGameSession when players can come.
-	// Required.
+	// OnStartGameSession is called once, with the game session to host. Call ActivateGameSession when players can
+	// connect. Required.
 	OnStartGameSession func(GameSession)
 	// OnUpdateGameSession is called when the game session has changed, by matchmaking for example. Optional.
 	OnUpdateGameSession func(GameSessionUpdate)
 	// OnProcessTerminate is called once when the service wants the process to end, at the latest at the time that
 	// TerminationTime gives. Call ProcessEnding, Close, and exit. Without it the package calls the first two.
 	OnProcessTerminate func()
-	// OnHealthCheck is called about once a minute and answers within 50 s whether the process is well. A process
+	// OnHealthCheck is called about once a minute and returns within 50 s whether the process is healthy. A process
 	// without it counts as healthy as long as it runs, as with the C++ SDK (the official Go SDK reports the opposite).
 	OnHealthCheck func() bool
 
@@ -172,7 +171,7 @@ type ProcessParameters struct {
 	inOrder func(callback func())
 }
 
-// validate says what cannot be right.
+// validate returns an error for invalid parameters.
 func (p *ProcessParameters) validate() error {
 	const maxPort = 60000 // Source: server SDK 5, validation of ProcessParameters
 	if p.Port < 1 || p.Port > maxPort {

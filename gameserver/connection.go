@@ -24,7 +24,7 @@ func (s *Server) supervise(life context.Context, t target, sock *socket) {
 			t, sock = s.refresh(life, r, t, sock)
 		case <-sock.down:
 			s.drop(sock)
-			if s.isEnding() { // the service takes this process no more
+			if s.isEnding() { // the service does not accept this process any more
 				s.finish(nil)
 				return
 			}
@@ -44,8 +44,7 @@ func (s *Server) supervise(life context.Context, t target, sock *socket) {
 	}
 }
 
-// reconnect makes the connection again. A service that refuses the process may be one that has not yet recovered
-// itself, so it is asked for a while.
+// reconnect connects again. A service that rejects the process may not have recovered yet, so it tries for a while.
 func (s *Server) reconnect(life context.Context, t target) (*socket, error) {
 	limited := life
 	if s.cfg.ReconnectLimit > 0 {
@@ -96,8 +95,8 @@ func (s *Server) dialUntil(ctx context.Context, t target, again func(error) bool
 	}
 }
 
-// refresh moves to another address or token, as the service asked. The old socket is read until it cannot have any more
-// replies. If the new connection fails, the old one stays: the service asks again.
+// refresh connects to another address or with another token, as the service asked. The old socket is read until all its
+// replies have arrived. If the new connection fails, the old one stays: the service asks again.
 func (s *Server) refresh(life context.Context, r refreshPush, t target, old *socket) (target, *socket) {
 	next, err := t.refreshed(r.RefreshConnectionEndpoint, r.AuthToken)
 	if err != nil {
@@ -146,7 +145,7 @@ func (s *Server) drop(sock *socket) {
 	}
 }
 
-// replace sets the current socket and wakes up those who wait for a change. The lock is held.
+// replace sets the current socket and wakes the calls that wait for a change. The lock is held.
 func (s *Server) replace(sock *socket) {
 	s.current = sock
 	close(s.changed)
@@ -160,7 +159,7 @@ func (s *Server) connection() (*socket, <-chan struct{}) {
 	return s.current, s.changed
 }
 
-// isEnding reports whether the process has told the service that it ends.
+// isEnding reports whether the process has reported its end.
 func (s *Server) isEnding() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

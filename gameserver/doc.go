@@ -1,8 +1,8 @@
 // Package gameserver connects a dedicated game server to a game-session service that speaks the server SDK 5 protocol
 // of Amazon GameLift Servers: Muster, or GameLift itself.
 //
-// A game server connects and reports that it is ready. From then on it is called back: to start its one game session, to
-// report its health, and to end.
+// A game server connects and reports that it is ready. From then on it is called back: to start its one game session,
+// to report its health, and to end.
 //
 //	server := gameserver.New(gameserver.Config{Log: slog.Default()})
 //	defer server.Close()

@@ -11,17 +11,16 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// HostConfig is how a Host works. The zero value is ready to use.
+// HostConfig configures a Host. The zero value is ready to use.
 type HostConfig struct {
 	Config // of the connection to the service
-	// KeepWhenEmpty keeps the process when its last player has left. By default it ends then, as O3DE does with
-	// sv_terminateOnPlayerExit.
+	// KeepWhenEmpty keeps the process after its last player has left. By default the process ends then, as O3DE does
+	// with sv_terminateOnPlayerExit.
 	KeepWhenEmpty bool
 	// DestroyLimit is how long OnDestroySessionBegin may take, and likewise OnDestroySessionEnd; 0 for 30 s. The
 	// service waits some minutes for all of the end, five on AWS, before it kills the process.
 	DestroyLimit time.Duration
-	// DrainLimit is how long the end may take to give the player sessions of those who are still in back to the
-	// service; 0 for 10 s.
+	// DrainLimit is how long the end may take to end the player sessions of connected players; 0: 10 s.
 	DrainLimit time.Duration
 }
 
@@ -30,8 +29,8 @@ const (
 	drainLimit   = 10 * time.Second
 )
 
-// A Host is the session interface of a game server: it hosts the one game session of the process, by callbacks and in a
-// fixed order, and sees to the end.
+// A Host is the session interface of a game server: it hosts the one game session of the process, with callbacks in a
+// fixed order, and ends the process.
 //
 //	host := gameserver.NewHost(gameserver.HostConfig{})
 //	host.Subscribe(gameserver.SessionCallbacks{OnCreateSessionBegin: load, OnDestroySessionBegin: save})
@@ -44,16 +43,16 @@ const (
 //	err := host.Wait() // for the end
 //
 // Its Server has the calls that are not here. A Host needs the calls about the process and its game session for itself:
-// ProcessReady, ActivateGameSession, ProcessEnding and Close. The methods may be called at the same time, and from
-// callbacks unless they say otherwise.
+// ProcessReady, ActivateGameSession, ProcessEnding and Close. The methods may be called concurrently, and from
+// callbacks unless documented otherwise.
 //
 // # The end
 //
 // The process ends once, for the first of these reasons: the service asks for it, the process or its game session could
-// not be made ready, OnCreateSessionBegin said false, the last player has left (see HostConfig.KeepWhenEmpty; a
+// not be made ready, OnCreateSessionBegin returned false, the last player has left (see HostConfig.KeepWhenEmpty; a
 // reservation whose player never comes does not count), the connection is lost for good, HandleDestroySession, or
-// Close. Then, in this order: no more players are let in, OnDestroySessionBegin, the player sessions of those who are
-// still in are given back, the end of the process is reported to the service, OnDestroySessionEnd, the connection is
+// Close. Then, in this order: further players are rejected, OnDestroySessionBegin, the player sessions of connected
+// players are ended, the end of the process is reported to the service, OnDestroySessionEnd, the connection is
 // closed, Done. Each step has a limit, so that the end comes whatever a callback does. Source: O3DE AWSGameLift Gem,
 // AWSGameLiftServerManager, in which OnDestroySessionBegin can stop the end altogether.
 type Host struct {
@@ -89,7 +88,7 @@ func NewHost(cfg HostConfig) *Host {
 	}
 }
 
-// Server is the connection beneath, for what the Host does not offer.
+// Server returns the connection of the Host, for the calls that the Host does not offer.
 func (h *Host) Server() *Server { return h.server }
 
 // Init connects the process to the service (InitSDK in the official SDKs), as Server.Connect does. A second Init is
@@ -111,9 +110,9 @@ func (h *Host) Init(ctx context.Context, params ServerParameters) error {
 	return nil
 }
 
-// NotifyProcessReady tells the service that the process can host a game session, whose players connect to the port. The
-// callbacks may be called before it returns. Before Init it fails with ErrNotConnected and has no effect, and so it
-// does when it has succeeded before, with ErrReady. Any other failure ends the process.
+// NotifyProcessReady reports that the process can host a game session, whose players connect to the port. The callbacks
+// may be called before it returns. It fails without effect before Init, with ErrNotConnected, and after a success, with
+// ErrReady. Any other failure ends the process.
 func (h *Host) NotifyProcessReady(ctx context.Context, port int, logPaths ...string) error {
 	if !h.isInitialized() {
 		return failed(activateProcess, ErrNotConnected)
@@ -141,7 +140,7 @@ func (h *Host) isInitialized() bool {
 	return h.initialized
 }
 
-// SessionConfig is the game session as it is now; false before there is one.
+// SessionConfig returns the game session in its present state; false before there is one.
 func (h *Host) SessionConfig() (SessionConfig, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 // AWSGameLiftDescribePlayerSessionsPageSize.
 const backfillPage = 30
 
-// StartMatchBackfill asks the matchmaker that has made the game session for more players, and returns the id of the
-// ticket, which the service chooses if ticketID is "". Without players, those of the match who are in the game session
-// now are asked for: the ACTIVE player sessions, with the teams and attributes of the matchmaker data, and without
-// latencies. A player who has come without the matchmaker is left out.
+// StartMatchBackfill asks the matchmaker that made the game session for more players, and returns the id of the ticket,
+// which the service chooses if ticketID is "". Without players, it sends those of the match who are in the game
+// session: the ACTIVE player sessions, with the teams and attributes of the matchmaker data, and without latencies. A
+// player who joined without the matchmaker is left out.
 //
 // It fails with ErrNotConnected before Init, and with ErrMatchmakerData when the game session was not made by a
 // matchmaker.

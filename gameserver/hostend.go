@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// HandleDestroySession begins the end of the process and returns at once. It is what the network layer calls when it
-// shuts down, and all others that want the process to end. When the end has begun before, it does nothing.
+// HandleDestroySession begins the end of the process and returns at once: for the network layer when it shuts down, and
+// for anything else that ends the process. After the end has begun it does nothing.
 func (h *Host) HandleDestroySession() { h.terminate("the game server asks for it") }
 
 // Close begins the end of the process, unless it has begun, and waits for it. It returns Err, or the error of ctx if
-// that is done before; the end then goes on. It must not be called from a callback, which it would wait for.
+// that is done before; the end then goes on. It must not be called from a callback: it would wait for it.
 func (h *Host) Close(ctx context.Context) error {
 	h.terminate("the game server closes")
 	select {
@@ -34,8 +34,8 @@ func (h *Host) Ending() <-chan struct{} { return h.ending.Done() }
 // be running if it took longer than its limit.
 func (h *Host) Done() <-chan struct{} { return h.done }
 
-// Err is nil until Done is closed, and after an orderly end. Else it says why the service was not told that the process
-// ends.
+// Err returns nil until Done is closed, and after an orderly end; otherwise why the end was not reported to the
+// service.
 func (h *Host) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,7 +87,7 @@ func (h *Host) end(reason string, initialized bool) {
 	h.err, h.status = err, SessionTerminated
 }
 
-// destroyBegin lets the game server prepare for the end. The other callbacks get the same time to come to theirs.
+// destroyBegin has the game server prepare for the end. The other callbacks have the same time to return.
 func (h *Host) destroyBegin() {
 	limit, cancel := within(context.Background(), h.clock, h.cfg.DestroyLimit)
 	defer cancel(nil)
@@ -131,7 +131,7 @@ func (h *Host) reportEnding() error {
 		err = lost // says more than that the Server is closed
 	}
 	if err != nil {
-		h.log.Error("telling the service that the process ends failed", "error", err)
+		h.log.Error("reporting the end of the process failed", "error", err)
 	}
 	return err
 }

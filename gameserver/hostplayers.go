@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// removers is how many player sessions are given back at the same time.
+	// removers is how many player sessions are ended concurrently.
 	removers = 8
-	// giveBackLimit is how long giving back a player session may take whose acceptance has failed without an answer.
+	// giveBackLimit limits the end of a player session whose acceptance failed without an answer.
 	giveBackLimit = 5 * time.Second
 )
 
-// ValidatePlayerJoinSession decides whether a player may join who has shown a player session id: nil if so. It refuses
-// an empty id (ErrNoTicket), a connection id that is registered (ErrConnectionInUse), and a player session that another
-// connection uses (ErrTicketInUse), and then asks the service, whose refusal has Error.Code 404 or 409. Who is refused
-// is forgotten: disconnect this player, and no other.
+// ValidatePlayerJoinSession decides whether a player with a player session id may join: nil if so. It rejects an empty
+// id (ErrNoTicket), a connection id that is registered (ErrConnectionInUse), and a player session that another
+// connection uses (ErrTicketInUse), and then asks the service, whose rejection has Error.Code 404 or 409. A rejected
+// connection is forgotten: disconnect this player, and no other.
 //
 // After a nil, call HandlePlayerLeaveSession when the connection ends. It may be called before this returns, which then
 // is ErrPlayerLeft.
@@ -39,23 +39,23 @@ func (h *Host) ValidatePlayerJoinSession(ctx context.Context, c PlayerConnection
 	return err
 }
 
-// unanswered reports whether nobody knows what the service has made of a request.
+// unanswered reports whether the outcome of a request is unknown.
 func unanswered(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Code == 0 && !errors.Is(err, ErrNoGameSession) && !errors.Is(err, ErrNotConnected)
 }
 
-// forget ends the visit of a player who was refused. Without an answer, the service may have accepted them: they are
-// given back, to be sure.
+// forget ends the visit of a rejected player. Without an answer, the service may have accepted the player session: it
+// is ended, to be sure.
 func (h *Host) forget(ctx context.Context, v *visit) {
 	ctx, cancel := within(context.WithoutCancel(ctx), h.clock, giveBackLimit)
 	defer cancel(nil)
-	_ = h.giveBack(ctx, v) // whoever has asked gets the error of asking
+	_ = h.giveBack(ctx, v) // the caller gets the error of AcceptPlayerSession
 }
 
-// HandlePlayerLeaveSession tells the service that a player has left, so that the place is free again. Only the
-// connection id counts. A connection that is not registered is ignored: it was refused, or has left already. So the
-// service is told once, however often and by whomever this is called.
+// HandlePlayerLeaveSession reports that a player has left, so that the slot is free again. Only the connection id
+// counts. A connection that is not registered is ignored: it was rejected, or has left already. So the service is
+// notified once, however often this is called.
 // Source: O3DE AWSGameLift Gem, HandlePlayerLeaveSession.
 func (h *Host) HandlePlayerLeaveSession(ctx context.Context, c PlayerConnection) error {
 	v := h.players.leave(c.ConnectionID)
@@ -67,13 +67,13 @@ func (h *Host) HandlePlayerLeaveSession(ctx context.Context, c PlayerConnection)
 
 // giveBack ends a visit that the caller has taken.
 func (h *Host) giveBack(ctx context.Context, v *visit) error {
-	<-v.answered // soon: the question was given up
+	<-v.answered // soon: AcceptPlayerSession was canceled
 	var err error
 	if v.held {
 		err = h.server.RemovePlayerSession(ctx, v.PlayerSessionID)
 	}
 	if err != nil {
-		h.log.Warn("giving back a player session failed", "player_session", v.PlayerSessionID, "error", err)
+		h.log.Warn("ending a player session failed", "player_session", v.PlayerSessionID, "error", err)
 	}
 	if h.players.settle(v) && !h.cfg.KeepWhenEmpty {
 		h.terminate("the last player has left")
@@ -81,7 +81,7 @@ func (h *Host) giveBack(ctx context.Context, v *visit) error {
 	return err
 }
 
-// drain gives back the player sessions of all who are still in, and waits for those on the way out.
+// drain ends the player sessions of all connected players, and waits for those of leaving ones.
 func (h *Host) drain() {
 	limit, cancel := within(context.Background(), h.clock, h.cfg.DrainLimit)
 	defer cancel(nil)
@@ -91,7 +91,7 @@ func (h *Host) drain() {
 	for range min(removers, len(taken)) {
 		working.Go(func() {
 			for v := range next {
-				_ = h.giveBack(limit, v) // it logs the error; ending the process frees the place too
+				_ = h.giveBack(limit, v) // it logs the error; ending the process frees the slot, too
 			}
 		})
 	}

@@ -9,7 +9,7 @@ func (h *Host) create(gs GameSession) {
 		return
 	}
 	if !h.createSessionBegin(config) {
-		h.terminate("OnCreateSessionBegin said no")
+		h.terminate("OnCreateSessionBegin returned false")
 		return
 	}
 	if h.isEnding() {
@@ -27,19 +27,19 @@ func (h *Host) create(gs GameSession) {
 	}
 }
 
-// begin notes the game session; false if it is too late for one.
+// begin stores the game session; false if the process is ending.
 func (h *Host) begin(gs GameSession) (SessionConfig, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.isEnding() {
 		return SessionConfig{}, false
 	}
-	gs.Status = "" // from here on this side knows better
+	gs.Status = "" // from here on h.status counts
 	h.session, h.status = &gs, SessionActivating
 	return sessionConfig(gs, h.status), true
 }
 
-// activated notes that players may come; false if the process ends.
+// activated stores that players may join; false if the process is ending.
 func (h *Host) activated() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -50,7 +50,8 @@ func (h *Host) activated() bool {
 	return true
 }
 
-// update tells of a change of the game session. It is a job of the callbacks' sequence, so that the newest data stays.
+// update calls the callbacks about a change of the game session. It is a job of the callbacks' sequence, so that the
+// newest data stays.
 func (h *Host) update(u GameSessionUpdate) {
 	config, ok := h.changed(&u)
 	if !ok {
@@ -63,8 +64,7 @@ func (h *Host) update(u GameSessionUpdate) {
 	h.updateSessionEnd()
 }
 
-// changed is the game session as the update has it; false if the update comes at the wrong time or is not for this
-// process.
+// changed returns the game session of the update; false if there is none yet, or the update is for another one.
 func (h *Host) changed(u *GameSessionUpdate) (SessionConfig, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,7 +80,7 @@ func (h *Host) changed(u *GameSessionUpdate) (SessionConfig, bool) {
 	return sessionConfig(*gs, h.status), true
 }
 
-// refresh replaces the data of the game session. Its status stays what this side knows.
+// refresh replaces the data of the game session. Its status stays that of the Host.
 func (h *Host) refresh(gs GameSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -16,7 +16,7 @@ func (s *sequence) add(job func()) {
 	s.jobs = append(s.jobs, job)
 	if s.busy == nil {
 		s.busy = make(chan struct{})
-		go s.run() // whoever waits, waits for idle
+		go s.run() // which idle waits for
 	}
 }
 

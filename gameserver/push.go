@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An inbound is the part that all messages of the service have in common. A push has no RequestId.
+// An inbound has the members that all messages of the service share. A push has no RequestId.
 type inbound struct {
 	Action       string
 	RequestId    string
@@ -16,13 +16,13 @@ type inbound struct {
 	secrets
 }
 
-// secrets are the members of messages that nobody may see.
+// secrets are the members of messages that must not be logged.
 type secrets struct {
 	AuthToken                     string // of RefreshConnection
 	SecretAccessKey, SessionToken string // of GetFleetRoleCredentials
 }
 
-// receive takes one message of the service. It never waits.
+// receive handles one message of the service. It never waits.
 func (s *Server) receive(sock *socket, data []byte) {
 	var m inbound
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -63,13 +63,13 @@ func redact(data []byte, s secrets) string {
 	return string(text)
 }
 
-// deliver hands a reply to the call that waits for it. A second reply, or one that came too late, has nobody waiting.
+// deliver passes a reply to its call. No call waits for a second reply, or a late one.
 func (s *Server) deliver(m inbound, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	replies := s.pending[m.RequestId]
 	if replies == nil {
-		s.log.Debug("reply ignored: nobody waits for it", "action", m.Action)
+		s.log.Debug("reply ignored: no call waits for it", "action", m.Action)
 		return
 	}
 	delete(s.pending, m.RequestId)
@@ -110,7 +110,7 @@ func (w wireSession) session() GameSession {
 	}
 }
 
-// pushed takes a message that is no reply. One of an action that is not known here is left to newer versions.
+// pushed handles a message that is not a reply. Unknown actions are those of newer versions, and ignored.
 func (s *Server) pushed(action string, data []byte) error {
 	switch action {
 	case "CreateGameSession":
@@ -136,7 +136,7 @@ func decodeThen[P any](data []byte, then func(P)) error {
 	return nil
 }
 
-// gameSessionCreated starts the one game session of the process's life. The service repeats the push until the session
+// gameSessionCreated starts the one game session of the process. The service repeats the push until the session
 // is activated.
 func (s *Server) gameSessionCreated(p createPush) {
 	s.mu.Lock()
@@ -203,7 +203,7 @@ func (s *Server) terminateOrdered(p terminatePush) {
 // endByItself ends the process for a game server that has no callback for it.
 func (s *Server) endByItself() {
 	if err := s.ProcessEnding(context.Background()); err != nil {
-		s.log.Warn("telling the service that the process ends failed", "error", err)
+		s.log.Warn("reporting the end of the process failed", "error", err)
 	}
 	s.Close()
 }

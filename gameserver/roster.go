@@ -5,39 +5,39 @@ import (
 	"sync"
 )
 
-// A PlayerConnection is a player as the network layer knows them.
+// A PlayerConnection is the connection of a player.
 type PlayerConnection struct {
 	ConnectionID    uint32 // the network layer's number for the connection
-	PlayerSessionID string // what the player has shown, the ticket
+	PlayerSessionID string // that the player has sent
 }
 
-// A visit is a player's way through the game server: from when they ask to come in until the service knows that they
-// are out. Whoever takes it out of the roster's connections gives the player session back, so that this happens once.
+// A visit lasts from the moment when a player asks to join until the player session has ended. The code that removes it
+// from the roster's connections ends the player session, so that this happens once.
 type visit struct {
 	PlayerConnection
-	giveUp context.CancelFunc // of the question whether the service accepts the player
-	// answered is closed when that question is.
+	giveUp context.CancelFunc // of AcceptPlayerSession
+	// answered is closed when that call has returned.
 	answered chan struct{}
 	// held says, once answered is closed, that the player session may be ACTIVE.
 	held bool
-	// gone is closed when the player session was given back, or need not be.
+	// gone is closed when the player session was ended, or need not be.
 	gone chan struct{}
 }
 
-// A roster knows who is in, or on the way in or out.
+// A roster has the players who are connected, joining or leaving.
 type roster struct {
 	mu          sync.Mutex
-	closed      bool              // nobody is let in any more
-	visited     bool              // a player has been in
-	connections map[uint32]*visit // those who are in or on the way in
-	tickets     map[string]*visit // those, and who is on the way out
+	closed      bool              // further players are rejected
+	visited     bool              // a player was accepted
+	connections map[uint32]*visit // connected or joining
+	tickets     map[string]*visit // those, and the leaving ones
 }
 
 func newRoster() *roster {
 	return &roster{connections: make(map[uint32]*visit), tickets: make(map[string]*visit)}
 }
 
-// enter begins a visit, or says why there can be none.
+// enter begins a visit, or returns why it cannot.
 func (r *roster) enter(c PlayerConnection, giveUp context.CancelFunc) (*visit, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +57,7 @@ func (r *roster) enter(c PlayerConnection, giveUp context.CancelFunc) (*visit, e
 }
 
 // answer notes what the service said: whether the player is accepted, and whether the player session may be ACTIVE,
-// which is unknown if the service did not answer. It returns ErrPlayerLeft or ErrEnding if the visit is over already;
+// which is unknown if the service did not answer. It returns ErrPlayerLeft or ErrEnding if the visit has ended already;
 // it then belongs to another connection.
 func (r *roster) answer(v *visit, accepted, held bool) error {
 	r.mu.Lock()
@@ -97,7 +97,7 @@ func (r *roster) refuse(v *visit) bool {
 	return mine
 }
 
-// settle ends a visit. It reports whether that was the last one, and a player has been in.
+// settle ends a visit. It reports whether that was the last one, and a player was accepted.
 func (r *roster) settle(v *visit) (empty bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +113,7 @@ func (r *roster) shut() {
 	r.closed = true
 }
 
-// clear takes all visits that nobody has taken. Those on the way out are in leaving.
+// clear takes all visits that have not been taken. Those of leaving players are in leaving.
 func (r *roster) clear() (taken, leaving []*visit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

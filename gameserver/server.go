@@ -111,8 +111,8 @@ func (s *Server) finish(reason error) {
 	close(s.done)
 }
 
-// Close ends the connection (Destroy in the official SDKs), and with it all calls under way. It does not notify
-// the service that the process ends: ProcessEnding does. It waits for the Server's own goroutines but not for callbacks,
+// Close ends the connection (Destroy in the official SDKs), and with it all calls under way. It does not notify the
+// service that the process ends: ProcessEnding does. It waits for the Server's own goroutines but not for callbacks,
 // from which it may be called; Wait does. Closing twice does nothing.
 func (s *Server) Close() {
 	s.finish(nil)

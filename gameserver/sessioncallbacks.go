@@ -6,11 +6,11 @@ import (
 )
 
 // SessionCallbacks are called with the events of a Host. Each is optional: nil is as if it did nothing and
-// said true.
+// returned true.
 //
-// All subscribers are called, one after the other in the order of subscription. A question is answered with true if all
-// of them say so; one that says false does not keep the others from being called. A callback that panics has said
-// false, and the panic is logged.
+// All subscribers are called, one after the other in the order of subscription. The result is true if all of
+// them return true; after one that returns false the others are still called. A callback that panics counts as false,
+// and the panic is logged.
 //
 // No callback runs under a lock, so all may call the Host. Those about creation and updates come in the order of this
 // list and never overlap. The health check and those about the end may run at the same time as the others: the end does
@@ -19,24 +19,24 @@ import (
 // AWSGameLift Gem.
 type SessionCallbacks struct {
 	// OnCreateSessionBegin is called once, with the game session to host. Load the level, listen for players on the
-	// port, and say true: the Host then activates the game session. false ends the process. The service waits for a
+	// port, and return true: the Host then activates the game session. false ends the process. The service waits for a
 	// limited time, which is set with the fleet.
 	OnCreateSessionBegin func(SessionConfig) bool
-	// OnCreateSessionEnd is called when the game session is ACTIVE. The first players may have come already.
+	// OnCreateSessionEnd is called when the game session is ACTIVE. The first players may have connected already.
 	OnCreateSessionEnd func()
 	// OnUpdateSessionBegin is called when the service has changed the game session. Host.SessionConfig has the new
 	// state from after this callback on, and only for MatchmakingDataUpdated; for the other reasons, it stays as it is.
 	OnUpdateSessionBegin func(SessionConfig, UpdateReason)
 	// OnUpdateSessionEnd follows each OnUpdateSessionBegin.
 	OnUpdateSessionEnd func()
-	// OnSessionHealthCheck is called about once a minute from NotifyProcessReady on, and says within 50 s whether all
-	// is well. The service ends a process that is not, after some reports in a row.
+	// OnSessionHealthCheck is called about once a minute from NotifyProcessReady on, and returns within 50 s whether
+	// the game server is healthy. The service ends an unhealthy process after some reports in a row.
 	OnSessionHealthCheck func() bool
 	// OnDestroySessionBegin is called once, when the process is to end, also when no game session was created. Save
-	// what is to be kept and send the players away. It may take HostConfig.DestroyLimit, after which the end goes on.
+	// what must be kept and disconnect the players. It may take HostConfig.DestroyLimit, after which the end goes on.
 	// false means not yet: the end goes on when that limit has passed.
 	OnDestroySessionBegin func() bool
-	// OnDestroySessionEnd is called once, after the service was told that the process ends; also if that failed, see
+	// OnDestroySessionEnd is called once, after the end of the process was reported; also if that failed, see
 	// Host.Err. Release what is left.
 	OnDestroySessionEnd func()
 }

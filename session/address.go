@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// managedSuffix is what the DNS names end in that GameLift makes for hosts with certificates. Source: O3DE AWSGameLift
-// Gem, AWSGameLiftJoinSessionActivity.
+// managedSuffix ends the DNS names that GameLift creates for hosts with certificates. Source: O3DE AWSGameLift Gem,
+// AWSGameLiftJoinSessionActivity.
 const managedSuffix = ".amazongamelift.com"
 
 func address(dnsName, ip string, port int) string {
@@ -18,7 +18,7 @@ func address(dnsName, ip string, port int) string {
 	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// localIP is the first address of this machine that others can reach it at.
+// localIP returns the first IPv4 address at which other machines can reach this one, or the loopback address.
 func localIP() string {
 	addresses, _ := net.InterfaceAddrs() // without them: the loopback
 	for _, a := range addresses {

@@ -2,9 +2,9 @@ package session
 
 import "sync"
 
-// An announcement is the beacon of a session that is hosted on the local network, or of another one, which has none.
+// An announcement holds the beacon of a session. Only sessions that are hosted on the local network have one.
 type announcement struct {
-	mu     sync.Mutex // held while the beacon is changed, so that the last change is what stays
+	mu     sync.Mutex // held while the beacon changes, so that the last change wins
 	beacon Beacon     // nil without one
 }
 
@@ -14,7 +14,7 @@ func (a *announcement) set(b Beacon) {
 	a.beacon = b
 }
 
-// update announces what advert returns, if anything is announced, and then calls commit.
+// update announces the result of advert, if there is a beacon, and then calls commit.
 func (a *announcement) update(advert func() (Advert, error), commit func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,6 +1,9 @@
 package session
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 // A call is one call of a Client. Client.Async makes it without waiting.
 type call[T any] struct {
@@ -18,7 +21,7 @@ type none = struct{}
 // run makes the call and waits for it.
 func (k call[T]) run(ctx context.Context, c *Client) (result T, err error) {
 	op := opOf(ctx)
-	ctx, leave, err := c.life.enter(ctx, k.op)
+	ctx, leave, err := c.calls.enter(ctx, k.op)
 	if err != nil {
 		return result, err
 	}
@@ -53,7 +56,7 @@ func (k call[T]) runErr(ctx context.Context, c *Client) error {
 // interrupts the call.
 func (c *Client) Async(ctx context.Context, call func(context.Context) error) *Op {
 	op := &Op{id: c.newID(), accepted: make(chan struct{}), done: make(chan struct{})}
-	_, leave, err := c.life.enter(ctx, "Async")
+	_, leave, err := c.calls.enter(ctx, "Async")
 	if err != nil {
 		op.err = err
 		close(op.done)
@@ -62,7 +65,7 @@ func (c *Client) Async(ctx context.Context, call func(context.Context) error) *O
 	go func() {
 		defer leave()
 		op.err = call(context.WithValue(ctx, opKey{}, op))
-		// Who sees Done has the event in the queue, and who receives the event sees Done.
+		// The event is queued before Done is closed, and delivered afterwards.
 		op.event.Op, op.event.Err = op.id, op.err
 		c.events.complete(op.event, func() { close(op.done) })
 	}()
@@ -81,4 +84,68 @@ func firstError(checks ...func() error) error {
 		}
 	}
 	return nil
+}
+
+// A callGroup counts the running calls of a Client, and ends them.
+type callGroup struct {
+	base context.Context // done with errClosed when the client is closed
+	end  context.CancelCauseFunc
+
+	mu      sync.Mutex
+	running int
+	closed  bool
+	drained chan struct{} // closed when closed is set and nothing is running
+}
+
+func newCallGroup() *callGroup {
+	g := &callGroup{drained: make(chan struct{})}
+	g.base, g.end = context.WithCancelCause(context.Background())
+	return g
+}
+
+// enter begins a call, which lasts until leave; Close interrupts it and waits for it.
+func (g *callGroup) enter(ctx context.Context, op string) (_ context.Context, leave func(), _ error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, nil, &Error{Op: op, Kind: ErrClosed, Message: errClosed.Message}
+	}
+	g.running++
+	ctx, release := until(ctx, g.base)
+	return ctx, func() {
+		release()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.running--; g.closed && g.running == 0 {
+			close(g.drained)
+		}
+	}, nil
+}
+
+// close ends everything and waits until nothing is running or ctx is done.
+func (g *callGroup) close(ctx context.Context) error {
+	g.mu.Lock()
+	if !g.closed {
+		if g.closed = true; g.running == 0 {
+			close(g.drained)
+		}
+	}
+	g.mu.Unlock()
+	g.end(errClosed)
+	select {
+	case <-g.drained:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// until returns a context that is done when ctx or end is, with the cause of the first.
+func until(ctx, end context.Context) (_ context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(end, func() { cancel(context.Cause(end)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
 }

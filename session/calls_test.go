@@ -187,7 +187,7 @@ func queued(t *testing.T, w *world) error {
 	return err
 }
 
-// A context that is over ends every call, with the kind that tells how.
+// A context that is done ends every call, with the kind of its end.
 func TestContextsThatAreOver(t *testing.T) {
 	why := errors.New("the game has ended")
 	for name, test := range map[string]struct {

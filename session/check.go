@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxText is the length of names, of players' ids and of expressions, in characters. Source: API reference,
+// maxText is the maximum length of names, player ids and expressions, in characters. Source: API reference,
 // NonZeroAndMaxString.
 const maxText = 1024
 
-// maxTicketID is the length of a ticket's id. Source: API reference, MatchmakingIdStringModel.
+// maxTicketID is the maximum length of a ticket's id, in characters. Source: API reference, MatchmakingIdStringModel.
 const maxTicketID = 128
 
-// A checker collects what is wrong with a request: the first finding counts.
+// A checker validates a request and keeps its first error.
 type checker struct {
 	op  string
 	err error

@@ -25,7 +25,8 @@ func attribute(text string) session.StartMatchmakingRequest {
 	}}}
 }
 
-// What is refused before anything is sent, with the field that the message names.
+// TestRequestsThatAreInvalid checks that invalid requests are rejected before they are sent, with the field in the
+// message.
 func TestRequestsThatAreInvalid(t *testing.T) {
 	type create = session.CreateSessionRequest
 	type queue = session.CreateSessionOnQueueRequest

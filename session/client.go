@@ -17,7 +17,7 @@ import (
 // The errors are of the kinds that this package lists.
 type Client struct {
 	cfg        Config
-	life       *life
+	calls      *callGroup
 	events     dispatcher
 	ids        atomic.Uint64
 	configured atomic.Bool
@@ -29,7 +29,7 @@ type Client struct {
 // New makes a client. It starts nothing; Close ends what its calls have started.
 func New(cfg Config) *Client {
 	cfg.fill()
-	c := &Client{cfg: cfg, life: newLife()}
+	c := &Client{cfg: cfg, calls: newCallGroup()}
 	c.events.log = cfg.Log
 	c.tickets.client = c
 	c.game, c.named.machine = newMachine(c), newMachine(c)
@@ -44,13 +44,13 @@ func (c *Client) Subscribe(receive func(Event)) (unsubscribe func()) {
 	return c.events.subscribe(receive)
 }
 
-// Named is the client's named sessions.
+// Named returns the client's named sessions.
 func (c *Client) Named() *NamedSessions { return &c.named }
 
-// PlayerID is who the player is in named sessions: Config.PlayerID, or the one that was made for it.
+// PlayerID returns the player's id in named sessions: Config.PlayerID, or the random id that replaces an empty one.
 func (c *Client) PlayerID() string { return c.cfg.PlayerID }
 
-// CreatePlayerID makes a random id for a player: a UUID, with braces around it and dashes in it if wanted.
+// CreatePlayerID returns a random id for a player: a UUID, with or without braces around it and dashes in it.
 func (c *Client) CreatePlayerID(braces, dashes bool) string {
 	id := uuid.New()
 	text := id.String()
@@ -65,13 +65,13 @@ func (c *Client) CreatePlayerID(braces, dashes bool) string {
 
 func newPlayerID() string { return uuid.NewString() }
 
-// Close ends everything: calls that are under way return ErrClosed, and complete as always; tracking stops; the player
-// leaves, named sessions are destroyed without a completion, connections are closed, or cut when ctx is done. It
+// Close ends everything: running calls return ErrClosed, and complete as always; tracking stops; the player leaves its
+// game, named sessions are destroyed without a completion, and connections are closed, at once if ctx is done. Close
 // returns when subscribers have received all events and nothing of the client is running. If ctx is done while calls or
-// subscribers are still busy, Close returns ErrTimeout, and another Close goes on from there. Calls after Close return
-// ErrClosed, and Async publishes nothing.
+// subscribers are still busy, Close returns ErrTimeout, and another Close continues from there. Calls after Close
+// return ErrClosed, and Async publishes nothing.
 func (c *Client) Close(ctx context.Context) error {
-	if err := c.life.close(ctx); err != nil {
+	if err := c.calls.close(ctx); err != nil {
 		return &Error{Op: "Close", Kind: ErrTimeout, Message: "calls are still under way", Err: err}
 	}
 	c.named.close(ctx)
@@ -84,7 +84,7 @@ func (c *Client) Close(ctx context.Context) error {
 
 func (c *Client) newID() OpID { return OpID(c.ids.Add(1)) }
 
-// ready refuses calls that need the service while there is none, or Configure has not been called.
+// ready rejects calls that need the service while there is none, or before Configure has succeeded.
 func (c *Client) ready(op string) error {
 	switch {
 	case c.cfg.Remote == nil:
@@ -95,7 +95,7 @@ func (c *Client) ready(op string) error {
 	return nil
 }
 
-// cleanup returns a context for giving back what was taken for a call, whose own context may be done.
+// cleanup returns a context for releasing the reservations of a call, whose own context may be done.
 func (c *Client) cleanup(ctx context.Context) (context.Context, func()) {
 	return c.limit(context.WithoutCancel(ctx), c.cfg.CleanupTimeout)
 }

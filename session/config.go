@@ -9,43 +9,43 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// Config configures a Client. Everything is optional: what needs a part that is missing answers ErrUnsupported.
+// Config configures a Client. Everything is optional: calls that need a missing part return ErrUnsupported.
 type Config struct {
-	// Remote reaches the session service. With a Matchmaker there is matchmaking.
+	// Remote reaches the session service. Matchmaking needs one that is a Matchmaker.
 	Remote Provider
 	// LAN finds and announces sessions on the local network.
 	LAN LAN
-	// Connector takes the player to game servers.
+	// Connector connects the player to game servers.
 	Connector Connector
 	// DefaultRegion is used when Configure is called without a region; "" for the provider's own default.
 	DefaultRegion string
 
-	// PlayerID is who owns named sessions and takes places in those that are joined; "" for a new random one.
+	// PlayerID is the player who hosts and joins named sessions; "": a new random one.
 	PlayerID string
 	// PlayerName is sent to searchers on the local network; default "NullUser".
 	PlayerName string
 
-	// ListenIP and ListenPort are where this program listens for players when it hosts a session on the local network;
-	// default the first address of this machine that is not a loopback, and 7777. The program does the listening.
+	// ListenIP and ListenPort are the address at which this program listens for players when it hosts a session on the
+	// local network; default the first address of this machine that is not a loopback, and 7777. The program opens the
+	// socket itself.
 	ListenIP   string
 	ListenPort int
-	// FallbackToLAN lets a named session go to the local network, and a search too, when the service cannot be reached,
-	// has no capacity or does not answer in time. A session that went there stays there. Off, those failures are the
-	// answer.
+	// FallbackToLAN lets a named session, and a search, use the local network when the service cannot be reached, has
+	// no capacity or does not answer in time. Such a session stays on the local network. Without it, those failures are
+	// returned.
 	FallbackToLAN bool
 
 	// FindTimeout limits a search for named sessions at the service; default 15 s.
 	FindTimeout time.Duration
-	// PollInterval is the time between two looks at a ticket whose provider does not tell of changes by itself; default
-	// 10 s, which is also the least that AWS asks for.
+	// PollInterval is the time between two requests for a ticket whose provider does not report changes; default 10 s,
+	// which is also the minimum that AWS asks for.
 	PollInterval time.Duration
-	// CleanupTimeout limits what gives back a place or a connection when a call has failed or been canceled; default 5
-	// s.
+	// CleanupTimeout limits the release of a reservation or a connection after a failed or canceled call; default 5 s.
 	CleanupTimeout time.Duration
 
 	// Clock drives the timers; nil for the real one.
 	Clock clockwork.Clock
-	// Log gets what is returned to no caller; nil logs nothing.
+	// Log receives what is returned to no caller; nil: no log.
 	Log *slog.Logger
 }
 

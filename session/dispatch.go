@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// A dispatcher delivers events to subscribers, in order, in one goroutine, which exists while events wait.
+// A dispatcher delivers events to subscribers, in order, in one goroutine, which runs while events are queued.
 //
 // Its queue has no limit: an event answers a call of the game, or reports one of a ticket's few changes, so that the
 // game itself limits them; and the game would wait for ever for a dropped completion.
@@ -64,7 +64,7 @@ func (d *dispatcher) complete(e Event, done func()) {
 	}
 }
 
-// run delivers the events that wait.
+// run delivers the queued events.
 func (d *dispatcher) run(idle chan struct{}) {
 	defer close(idle)
 	for {
@@ -103,7 +103,7 @@ func (d *dispatcher) present(s *subscriber) bool {
 	return !s.removed
 }
 
-// call calls a subscriber. One that panics misses this event and no other.
+// call calls a subscriber. A subscriber that panics misses only this event.
 func (d *dispatcher) call(s *subscriber, e Event) {
 	defer func() {
 		if v := recover(); v != nil {

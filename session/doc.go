@@ -1,7 +1,7 @@
 // Package session is the game client's side of a session service: it creates, finds, joins and leaves sessions, over a
-// service or on the local network, and takes the player to their game servers.
+// service or on the local network, and connects the player to their game servers.
 //
-// This is a whole client: it joins a session of the fleet that has a free place, or makes one, and plays.
+// This is a whole client: it joins a session of the fleet that has a free slot, or creates one, and plays.
 //
 //	func play(
 //		ctx context.Context, cfg session.Config, fleet string, game func(context.Context, session.Connection) error,
@@ -39,17 +39,18 @@
 // [NamedSessions], which Client.Named returns, are in the manner of Unreal's: sessions by names of the game's choice,
 // with states and settings, at the service or on the local network alike.
 //
-// # What does the work
+// # Providers
 //
-// A [Provider] reaches the service: package session/direct by the API of Amazon GameLift Servers, which Muster speaks,
-// and package session/gateway by its HTTP gateway, which needs no AWS credentials. A [LAN] announces and finds sessions
-// on the local network: package session/lan. A [Connector] takes the player to the game server: [Gamenet], or one for
-// the game's own protocol. Package session/sessiontest has all of them in memory, for tests.
+// A [Provider] reaches the service: package session/direct by the API of Amazon GameLift Servers, which Muster
+// implements, and package session/gateway by its HTTP gateway, which needs no AWS credentials. A [LAN] announces and
+// finds sessions on the local network: package session/lan. A [Connector] connects the player to the game server:
+// [Gamenet], or one for the game's own protocol. Package session/sessiontest has all of them in memory, for tests.
 //
-// # Without waiting
+// # Asynchronous calls
 //
-// A call waits, with a context. Client.Async makes it without waiting: it returns an [Op] at once, and publishes one
-// [Complete] when the call is complete, also when it is rejected. Client.Subscribe receives the events:
+// A call returns when it is complete or its context is done. Client.Async makes it without waiting: it returns an [Op]
+// at once, and publishes one [Complete] when the call is complete, also when it is rejected. Client.Subscribe receives
+// the events:
 //
 //	client.Subscribe(func(e session.Event) {
 //		switch e := e.(type) {
@@ -62,12 +63,12 @@
 //		}
 //	})
 //
-// Events are in order, from one goroutine that holds no lock, so a subscriber may make any call. A call that waits
-// delays the other events; Async does not.
+// One goroutine delivers the events in order. It holds no lock, so a subscriber may make any call except Close. A call
+// that waits delays the other events; Async does not.
 //
 // # Errors
 //
 // Every error is of one kind for errors.Is: [ErrInvalid], [ErrFull], [ErrDenied] and so on. An *[Error] has the
-// service's own words for it, and a *[StateError] tells in what state a call was not possible. A call that fails, or
-// whose context is done, leaves nothing behind: no place, no connection, no named session.
+// text of the service, and a *[StateError] the state in which a call was not possible. A call that fails, or whose
+// context is done, leaves nothing behind: no reservation, no connection, no named session.
 package session

@@ -29,16 +29,15 @@ type Error struct {
 	Op string
 	// Kind is one of this package's kinds, which errors.Is finds.
 	Kind error
-	// Message says what was wrong and, if there is something, what to do.
+	// Message describes the failure and, if possible, the remedy.
 	Message string
-	// Code is the service's own name for it, for example "GameSessionFullException"; "" if it did not come from a
-	// service.
+	// Code is the service's name for the error, for example "GameSessionFullException"; "" if no service returned it.
 	Code string
-	// Err is the cause: a network's error, a context's; nil if there is none.
+	// Err is the cause, such as an error of the network or a context; nil if there is none.
 	Err error
 }
 
-// Error is the operation with the message.
+// Error returns the operation with the code and the message.
 func (e *Error) Error() string {
 	if e.Code != "" {
 		return fmt.Sprintf("%s: %s: %s", e.Op, e.Code, e.Message)

@@ -9,16 +9,16 @@ type Complete struct {
 	Op   OpID
 	Call string // the method that was called: "CreateSession", or "Create" of NamedSessions
 	Name string // of the named session; "" for other calls
-	// Result is what the method has returned besides its error: the id of CreateSession, the []SearchResult of Find;
-	// nil after a failure, or without one.
+	// Result is the method's result besides its error: the id of CreateSession, the []SearchResult of Find; nil after a
+	// failure, or without one.
 	Result any
 	Err    error // nil after success
 }
 
 func (Complete) event() {}
 
-// Reserved tells that a place in a game has been reserved for the player, who now connects: in JoinSession, in the
-// Start or Join of a named session at the service, and when a match is complete.
+// Reserved reports a reservation for the player, who connects next: in JoinSession, in the Start or Join of a named
+// session at the service, and when a match is complete.
 type Reserved struct {
 	Op          OpID // of the call; 0 for a match
 	Reservation Reservation
@@ -26,24 +26,23 @@ type Reserved struct {
 
 func (Reserved) event() {}
 
-// The events of the ticket that is tracked: any number of MatchAcceptance and of MatchError that is not Final, then one
-// of the others, unless StopTracking ends it before.
+// The events of the tracked ticket: any number of MatchAcceptance and of MatchError that is not Final, then one of the
+// others, unless StopTracking ends the tracking before.
 type (
-	// MatchAcceptance tells that players have to accept a match: once for each match that is proposed. Answer with
-	// AcceptMatch.
+	// MatchAcceptance asks players to accept or reject a proposed match with AcceptMatch; once for each match.
 	MatchAcceptance struct{ Ticket Ticket }
-	// MatchComplete tells that there is a match and that the player is in its game: see Client.Connection.
+	// MatchComplete reports that the player is connected to the game of its match: see Client.Connection.
 	MatchComplete struct {
 		Ticket      Ticket
 		Reservation Reservation
 	}
-	// MatchFailure tells that there is no match: the ticket has FAILED, is CANCELLED or TIMED_OUT.
+	// MatchFailure reports that the ticket ended without a match: it is FAILED, CANCELLED or TIMED_OUT.
 	MatchFailure struct{ Ticket Ticket }
-	// MatchError tells that the ticket could not be followed, or that the player could not come into the match.
+	// MatchError reports that the ticket could not be tracked, or that the player could not join its match.
 	MatchError struct {
 		TicketID string
 		Err      error
-		Final    bool // it is not tracked any more; otherwise it is tried again
+		Final    bool // tracking has ended; otherwise it is retried
 	}
 )
 

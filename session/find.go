@@ -5,25 +5,24 @@ import (
 	"sync"
 )
 
-// maxResults is how many sessions a search returns that names no limit.
+// maxResults is the default limit of a search.
 const maxResults = 100
 
-// FindQuery asks for sessions to join, at the service or on the local network: the results of one search are of one
-// kind.
+// FindQuery asks for sessions to join, either at the service or on the local network.
 type FindQuery struct {
 	FindRequest
 	LAN bool
 }
 
-// A search is a Find that is running.
+// A search is a running Find.
 type search struct {
 	over context.Context // done when it is canceled
 	end  context.CancelCauseFunc
-	done chan struct{} // closed when it is not running any more
+	done chan struct{} // closed when it has ended
 }
 
-// Find looks for sessions to join, at the service for Config.FindTimeout at most, and on the local network until its
-// own timeout. One search runs at a time; a second one is ErrSearchBusy.
+// Find searches for sessions to join, at the service for Config.FindTimeout at most, and on the local network until its
+// own timeout. One search runs at a time; a second one returns ErrSearchBusy.
 func (n *NamedSessions) Find(ctx context.Context, q FindQuery) ([]SearchResult, error) {
 	const op = "Find"
 	var s *search
@@ -45,7 +44,7 @@ func (n *NamedSessions) Find(ctx context.Context, q FindQuery) ([]SearchResult, 
 			defer n.endSearch(s)
 			ctx, release := until(ctx, s.over)
 			defer release()
-			found, err := n.look(ctx, q)
+			found, err := n.find(ctx, q)
 			return found, failure(ctx, op, err)
 		},
 	}.run(ctx, n.client)
@@ -71,7 +70,7 @@ func (n *NamedSessions) beginSearch(op string) (*search, error) {
 	return s, nil
 }
 
-// endSearch makes way for the next search, however this one has ended.
+// endSearch allows the next search.
 func (n *NamedSessions) endSearch(s *search) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,20 +79,20 @@ func (n *NamedSessions) endSearch(s *search) {
 	close(s.done)
 }
 
-// look searches where it was asked to, or on the local network instead.
-func (n *NamedSessions) look(ctx context.Context, q FindQuery) ([]SearchResult, error) {
+// find searches as requested, or after a fallback on the local network.
+func (n *NamedSessions) find(ctx context.Context, q FindQuery) ([]SearchResult, error) {
 	if q.LAN {
-		return n.lookOnLAN(ctx, q.FindRequest)
+		return n.findOnLAN(ctx, q.FindRequest)
 	}
-	found, err := n.lookRemotely(ctx, q.FindRequest)
+	found, err := n.findRemotely(ctx, q.FindRequest)
 	if !n.fallback(ctx, err) {
 		return found, err
 	}
-	n.client.cfg.Log.Warn("search goes to the local network", "error", err)
-	return n.lookOnLAN(ctx, q.FindRequest)
+	n.client.cfg.Log.Warn("searching the local network instead", "error", err)
+	return n.findOnLAN(ctx, q.FindRequest)
 }
 
-func (n *NamedSessions) lookRemotely(ctx context.Context, r FindRequest) ([]SearchResult, error) {
+func (n *NamedSessions) findRemotely(ctx context.Context, r FindRequest) ([]SearchResult, error) {
 	ctx, cancel := n.client.limit(ctx, n.client.cfg.FindTimeout)
 	defer cancel()
 	found, err := n.client.cfg.Remote.Find(ctx, r)
@@ -106,7 +105,7 @@ func (n *NamedSessions) lookRemotely(ctx context.Context, r FindRequest) ([]Sear
 	return cut(found, r.Limit), nil
 }
 
-func (n *NamedSessions) lookOnLAN(ctx context.Context, r FindRequest) ([]SearchResult, error) {
+func (n *NamedSessions) findOnLAN(ctx context.Context, r FindRequest) ([]SearchResult, error) {
 	var mu sync.Mutex
 	var found []SearchResult
 	err := n.client.cfg.LAN.Search(ctx, r, func(s SearchResult) {
@@ -123,7 +122,7 @@ func (n *NamedSessions) lookOnLAN(ctx context.Context, r FindRequest) ([]SearchR
 	return cut(found, r.Limit), nil
 }
 
-// cut cuts off what is above the limit.
+// cut applies the limit.
 func cut(found []SearchResult, limit int) []SearchResult {
 	if limit == 0 {
 		limit = maxResults
@@ -131,8 +130,8 @@ func cut(found []SearchResult, limit int) []SearchResult {
 	return found[:min(limit, len(found))]
 }
 
-// CancelFind ends the search that is running, whose Find then returns ErrCanceled, and returns when it has ended.
-// Without one it is a *StateError.
+// CancelFind ends the running search, whose Find then returns ErrCanceled, and returns when it has ended. Without a
+// search it returns a *StateError.
 func (n *NamedSessions) CancelFind(ctx context.Context) error {
 	const op = "CancelFind"
 	var s *search

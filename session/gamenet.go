@@ -9,15 +9,15 @@ import (
 	"github.com/muster-gg/muster/gamenet/handshake"
 )
 
-// Gamenet is a Connector for game servers that let players in with package gamenet/handshake. The Connection that it
-// makes is a GamenetConnection. What closes it, such as LeaveSession, must not be called from a callback of the game's
+// Gamenet is a Connector for game servers that accept players with package gamenet/handshake. Its connections are of
+// type GamenetConnection. Calls that close one, such as LeaveSession, must not be made from a callback of the game's
 // handler.
 //
-// Refusals keep their code in Error.Code, and are ErrFull, ErrUnavailable when another game session or another time may
-// do, ErrTimeout, and otherwise ErrDenied.
+// A refusal has its code in Error.Code. It is ErrFull, ErrUnavailable if another game session or a later attempt may
+// succeed, ErrTimeout, or otherwise ErrDenied.
 type Gamenet struct {
 	// Config is for all connections: the transport, the version of the game's protocol, the data to send, and
-	// NewHandler or Welcomed, which make the game's handler. Address and Ticket come from the place in the game.
+	// NewHandler or Welcomed, which make the game's handler. Connect sets Address and Ticket from the reservation.
 	Config handshake.Config
 }
 
@@ -32,7 +32,7 @@ func (g Gamenet) Connect(ctx context.Context, r Reservation) (Connection, error)
 	return GamenetConnection{conn}, nil
 }
 
-// GamenetConnection is a player's line to a game server that speaks gamenet.
+// GamenetConnection is a player's connection to a game server over gamenet.
 type GamenetConnection struct{ *handshake.Conn }
 
 // Err implements Connection.
@@ -43,7 +43,7 @@ func (c GamenetConnection) Err() error {
 	return nil
 }
 
-// refused is an error of the handshake as one of this package's.
+// refused converts an error of the handshake to one of this package's.
 func refused(err error) error {
 	e := &Error{Op: "Connect", Kind: ErrTransport, Message: err.Error(), Err: err}
 	timeout, isNet := errors.AsType[net.Error](err)

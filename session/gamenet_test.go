@@ -88,7 +88,7 @@ func TestGamenetConnects(t *testing.T) {
 	must(t, conn.Close(t.Context()))
 }
 
-// What a server says to a player who may not come in.
+// TestGamenetRefusals checks the errors for the refusals of a server.
 func TestGamenetRefusals(t *testing.T) {
 	for code, want := range map[handshake.Code]error{
 		handshake.Full: session.ErrFull, handshake.NoSession: session.ErrUnavailable,

@@ -24,8 +24,8 @@ var (
 	causes = []*Error{errDestroyed, errLeft, errStopped, errSearch, errClosed}
 )
 
-// failure makes an error of one of this package's kinds of what an operation has returned. When ctx is over and the
-// error says no more than that, it tells why the context has ended.
+// failure returns the error of an operation as one of this package's kinds. If the error is only a consequence of ctx
+// being done, failure returns the cause of that instead.
 func failure(ctx context.Context, op string, err error) error {
 	if cause, ok := err.(*Error); ok && slices.Contains(causes, cause) {
 		return &Error{Op: op, Kind: cause.Kind, Message: cause.Message}
@@ -44,7 +44,7 @@ func failure(ctx context.Context, op string, err error) error {
 	}
 }
 
-// consequence reports whether an error can be that of a context that has ended.
+// consequence reports whether the end of a context can have caused an error.
 func consequence(err error) bool {
 	causes := []error{context.Canceled, context.DeadlineExceeded, ErrCanceled, ErrTimeout, ErrTransport}
 	return slices.ContainsFunc(causes, func(e error) bool { return errors.Is(err, e) })
@@ -59,7 +59,7 @@ func interruption(ctx context.Context, op string) error {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		return &Error{Op: op, Kind: ErrTimeout, Message: "its time was over", Err: cause}
 	}
-	if cause != ctx.Err() { // somebody else's: told with what it is the cause of
+	if cause != ctx.Err() { // of another package: wrapped with what it caused
 		cause = fmt.Errorf("%w: %w", ctx.Err(), cause)
 	}
 	return &Error{Op: op, Kind: ErrCanceled, Message: "its context was canceled", Err: cause}

@@ -3,8 +3,9 @@ package session
 import "context"
 
 // JoinSession creates a player session and connects the player to the game: it returns when the game server has
-// accepted the player. The event Reserved comes before. Afterwards Connection returns the player's connection. A client
-// is in one game at a time: in another one, JoinSession returns a *StateError, unless its connection has ended.
+// accepted the player. The event Reserved is published before. Afterwards Connection returns the player's connection. A
+// client is in one game at a time: while it is in one, JoinSession returns a *StateError, unless the connection to that
+// game has ended.
 func (c *Client) JoinSession(ctx context.Context, r JoinSessionRequest) error {
 	const op = "JoinSession"
 	var w *work
@@ -64,13 +65,13 @@ func (c *Client) enterGame(
 	lost := w.record.line
 	w.record.line = line{}
 	c.game.mu.Unlock()
-	c.hangUp(ctx, lost)
+	c.disconnect(ctx, lost)
 	l, err := c.connect(ctx, id, op, reserve)
 	return failure(ctx, op, c.game.settleLine(ctx, w, l, err))
 }
 
 // LeaveSession closes the connection that JoinSession or a match has made, or interrupts JoinSession, and returns when
-// everything is released. Without one it does nothing. If ctx is done before, the connection is cut.
+// everything is released. Without one it does nothing. If ctx is done before, the connection is closed at once.
 func (c *Client) LeaveSession(ctx context.Context) error {
 	var r *record // nil: the player is in no game
 	var w *work
@@ -81,7 +82,7 @@ func (c *Client) LeaveSession(ctx context.Context) error {
 			c.game.mu.Lock()
 			defer c.game.mu.Unlock()
 			if r = c.game.records[""]; r != nil && r.state != Destroying {
-				first, w = true, c.game.doom(r, errLeft)
+				first, w = true, c.game.beginDestroying(r, errLeft)
 			}
 			return nil
 		},
@@ -90,7 +91,7 @@ func (c *Client) LeaveSession(ctx context.Context) error {
 			case r == nil:
 				return none{}, nil
 			case first:
-				return none{}, c.game.demolish(ctx, r, w)
+				return none{}, c.game.destroyRecord(ctx, r, w)
 			}
 			select { // another LeaveSession is in progress
 			case <-r.gone:

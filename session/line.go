@@ -5,22 +5,22 @@ import (
 	"errors"
 )
 
-// A line is a place in a game that the player has taken.
+// A line is the player session and the connection of the player in a game.
 type line struct {
 	place Reservation
 	conn  Connection
 }
 
-// connector refuses calls that need a Connector while there is none.
+// connector rejects calls that need a Connector while there is none.
 func (c *Client) connector(op string) error {
 	if c.cfg.Connector == nil {
-		return Errorf(op, ErrUnsupported, "nothing takes the player to a game server: set Config.Connector")
+		return Errorf(op, ErrUnsupported, "there is no connector to game servers: set Config.Connector")
 	}
 	return nil
 }
 
-// connect takes the player to a game: reserve takes the place, if the service gives places. When it fails, nothing of
-// it is left.
+// connect connects the player to a game: reserve makes the reservation, if the service has any. A failure leaves
+// nothing behind.
 func (c *Client) connect(ctx context.Context, id OpID, op string,
 	reserve func(context.Context) (Reservation, error)) (line, error) {
 	place, err := reserve(ctx)
@@ -41,13 +41,13 @@ func (c *Client) connect(ctx context.Context, id OpID, op string,
 	}
 	l := line{place, conn}
 	if ctx.Err() != nil {
-		c.hangUp(ctx, l)
+		c.disconnect(ctx, l)
 		return line{}, interruption(ctx, op)
 	}
 	return l, nil
 }
 
-// release gives back a place that was not taken.
+// release ends a reservation that was not used.
 func (c *Client) release(ctx context.Context, place Reservation) {
 	releaser, ok := c.cfg.Remote.(Releaser)
 	if !ok || place.PlayerSessionID == "" {
@@ -56,18 +56,18 @@ func (c *Client) release(ctx context.Context, place Reservation) {
 	ctx, cancel := c.cleanup(ctx)
 	defer cancel()
 	if err := releaser.Release(ctx, place); err != nil && !errors.Is(err, ErrNotFound) {
-		c.cfg.Log.Warn("place not given back", "player_session", place.PlayerSessionID, "error", err)
+		c.cfg.Log.Warn("reservation not released", "player_session", place.PlayerSessionID, "error", err)
 	}
 }
 
-// hangUp closes a connection that nobody wants any more, and thereby gives back its place.
-func (c *Client) hangUp(ctx context.Context, l line) {
+// disconnect closes a connection, which also frees its slot.
+func (c *Client) disconnect(ctx context.Context, l line) {
 	if l.conn == nil {
 		return
 	}
 	ctx, cancel := c.cleanup(ctx)
 	defer cancel()
 	if err := l.conn.Close(ctx); err != nil {
-		c.cfg.Log.Warn("connection closed badly", "player_session", l.place.PlayerSessionID, "error", err)
+		c.cfg.Log.Warn("closing the connection failed", "player_session", l.place.PlayerSessionID, "error", err)
 	}
 }

@@ -55,7 +55,7 @@ type machine struct {
 
 func newMachine(c *Client) *machine { return &machine{client: c, records: make(map[string]*record)} }
 
-// A work is a call that takes its time in a state between two others.
+// A work is a call in progress, which keeps its session in a state between two others.
 type work struct {
 	record *record
 	back   State           // the state after a failure
@@ -102,8 +102,8 @@ func (m *machine) add(op, key string, r *record, through State) (*work, error) {
 	return r.begin(through), nil
 }
 
-// settle ends a work, successful or not, and returns the error of its call. A work that was interrupted changes
-// nothing, and keeps what it has reserved.
+// settle ends a work, successful or not, and returns the error of its call. An interrupted work changes nothing. After
+// an error the caller releases what the work has reserved.
 func (m *machine) settle(w *work, to State, err error, apply func(*record)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,15 +133,15 @@ func (m *machine) settleLine(ctx context.Context, w *work, l line, err error) er
 	var before line
 	err = m.settle(w, InProgress, err, func(r *record) { before, r.line = r.line, l })
 	if err != nil {
-		m.client.hangUp(ctx, l)
+		m.client.disconnect(ctx, l)
 		return err
 	}
-	m.client.hangUp(ctx, before)
+	m.client.disconnect(ctx, before)
 	return nil
 }
 
-// doom moves a session to Destroying and interrupts its work with a cause. m.mu is held.
-func (m *machine) doom(r *record, cause error) *work {
+// beginDestroying moves a session to Destroying and interrupts its work with a cause. m.mu is held.
+func (m *machine) beginDestroying(r *record, cause error) *work {
 	w := r.work
 	r.work = nil
 	r.move(Destroying)
@@ -151,12 +151,12 @@ func (m *machine) doom(r *record, cause error) *work {
 	return w
 }
 
-// demolish releases everything that a doomed session has, and removes it.
-func (m *machine) demolish(ctx context.Context, r *record, w *work) (err error) {
+// destroyRecord releases everything that a session in Destroying has, and removes it.
+func (m *machine) destroyRecord(ctx context.Context, r *record, w *work) (err error) {
 	if w != nil {
 		<-w.done // its context is done
 	}
-	m.silence(r)
+	m.stopAnnouncing(r)
 	if r.line.conn != nil { // no call changes it in Destroying
 		err = r.line.conn.Close(ctx)
 	}
@@ -168,27 +168,27 @@ func (m *machine) demolish(ctx context.Context, r *record, w *work) (err error) 
 	return err
 }
 
-// silence ends the announcement of a session, if there is one.
-func (m *machine) silence(r *record) {
+// stopAnnouncing ends the announcement of a session, if there is one.
+func (m *machine) stopAnnouncing(r *record) {
 	if err := r.beacon.close(); err != nil {
-		m.client.cfg.Log.Warn("announcement closed badly", "session", r.name, "error", err)
+		m.client.cfg.Log.Warn("closing the announcement failed", "session", r.name, "error", err)
 	}
 }
 
 // close destroys all sessions. No calls are in progress.
 func (m *machine) close(ctx context.Context) {
 	m.mu.Lock()
-	var doomed []*record
+	var destroying []*record
 	for _, r := range m.records {
 		if r.state != Destroying { // by another Close
-			m.doom(r, errClosed)
-			doomed = append(doomed, r)
+			m.beginDestroying(r, errClosed)
+			destroying = append(destroying, r)
 		}
 	}
 	m.mu.Unlock()
-	for _, r := range doomed {
-		if err := m.demolish(ctx, r, nil); err != nil {
-			m.client.cfg.Log.Warn("connection closed badly", "session", r.name, "error", err)
+	for _, r := range destroying {
+		if err := m.destroyRecord(ctx, r, nil); err != nil {
+			m.client.cfg.Log.Warn("closing the connection failed", "session", r.name, "error", err)
 		}
 	}
 }

@@ -2,7 +2,7 @@ package session
 
 import "context"
 
-// StartMatchmaking asks for a match and returns the id of the ticket, which StartTracking follows.
+// StartMatchmaking requests a match and returns the id of the ticket, which StartTracking follows.
 func (c *Client) StartMatchmaking(ctx context.Context, r StartMatchmakingRequest) (ticketID string, err error) {
 	return matchmaking(c, "StartMatchmaking", r.check,
 		func(ctx context.Context, m Matchmaker) (string, error) { return m.StartMatchmaking(ctx, r) }).run(ctx, c)
@@ -14,13 +14,13 @@ func (c *Client) StopMatchmaking(ctx context.Context, r StopMatchmakingRequest) 
 	return matchmaking(c, "StopMatchmaking", r.check, stop).runErr(ctx, c)
 }
 
-// AcceptMatch accepts or rejects a match that was proposed: see MatchAcceptance.
+// AcceptMatch accepts or rejects a proposed match: see MatchAcceptance.
 func (c *Client) AcceptMatch(ctx context.Context, r AcceptMatchRequest) error {
 	return matchmaking(c, "AcceptMatch", r.check,
 		func(ctx context.Context, m Matchmaker) (none, error) { return none{}, m.AcceptMatch(ctx, r) }).runErr(ctx, c)
 }
 
-// matchmaking is a call of the service's matchmaker.
+// matchmaking returns a call of the service's matchmaker.
 func matchmaking[T any](
 	c *Client, op string, check func() error, do func(context.Context, Matchmaker) (T, error),
 ) call[T] {
@@ -42,7 +42,7 @@ func matchmaking[T any](
 	}
 }
 
-// matchmaker is the service's, if it has one.
+// matchmaker returns the service's matchmaker, if it has one.
 func (c *Client) matchmaker(op string) (Matchmaker, error) {
 	if err := c.ready(op); err != nil {
 		return nil, err

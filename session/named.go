@@ -7,19 +7,19 @@ import (
 	"strconv"
 )
 
-// NamedSessions are the sessions of a game by the names that the game gives them, in the manner of Unreal's session
-// interface: Create, Start, End and Destroy, or Join and Destroy; Find looks for others. Where a session is, at the
-// service or on the local network, makes a difference to its settings and to nothing else; names are unique over both.
+// NamedSessions are the sessions of a game under names that the game chooses, in the manner of Unreal's session
+// interface: Create, Start, End and Destroy, or Join and Destroy; Find searches for others. Sessions at the service and
+// on the local network differ only in their settings; names are unique over both.
 //
-// A session goes
+// The states of a session are
 //
 //	NoSession → Creating → Pending → Starting → InProgress → Ending → Ended    Create, Start, End
 //	NoSession → Starting → InProgress                                          Join
 //	Ended → Starting → InProgress                                              Start, again
 //
-// and from everywhere to Destroying and NoSession (Destroy). What fails goes back to the state before. A call that is
-// not possible in a session's state is a *StateError and changes nothing. Destroy interrupts what is under way;
-// whatever comes of that later is given back.
+// Destroy leads from every state to Destroying and NoSession. A call that fails restores the state before it. A call
+// that is not possible in a session's state returns a *StateError and changes nothing. Destroy interrupts calls in
+// progress, which then release everything that they have reserved.
 //
 // Client.Async makes the calls without waiting.
 type NamedSessions struct {
@@ -49,15 +49,15 @@ func (n *NamedSessions) All() []NamedSession {
 	return all
 }
 
-// Count is how many sessions there are, at the service and on the local network.
+// Count returns the number of sessions, at the service and on the local network.
 func (n *NamedSessions) Count() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.records)
 }
 
-// Connection is the player's line to the game of a session; nil without one. Who hosts on the local network has none:
-// the game is in this program.
+// Connection returns the player's connection to the game of a session; nil without one. A host on the local network has
+// none: the game runs in this program.
 func (n *NamedSessions) Connection(name string) Connection {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -76,8 +76,8 @@ const (
 	BeaconPort                 // of Unreal's beacon: Settings.BeaconPort
 )
 
-// ConnectString is where the game server of a session is: "ip:port". It fails with a *StateError for a session that
-// does not exist or has no game server yet.
+// ConnectString returns the address of a session's game server: "ip:port". It fails with a *StateError for a session
+// that does not exist or has no game server yet.
 func (n *NamedSessions) ConnectString(name string, port PortType) (string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -95,12 +95,12 @@ func (n *NamedSessions) ConnectString(name string, port PortType) (string, error
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return "", &Error{Op: "ConnectString",
-			Kind: ErrInvalid, Message: "the address " + address + " is none", Err: err}
+			Kind: ErrInvalid, Message: "the address " + address + " is invalid", Err: err}
 	}
 	return net.JoinHostPort(host, strconv.Itoa(r.settings.beacon())), nil
 }
 
-// advertise announces a session as it is, if it is announced.
+// advertise updates the announcement of a session, if there is one.
 func (n *NamedSessions) advertise(r *record) {
 	err := r.beacon.update(func() (Advert, error) {
 		n.mu.Lock()
@@ -108,11 +108,11 @@ func (n *NamedSessions) advertise(r *record) {
 		return r.advert(), nil
 	}, func() error { return nil })
 	if err != nil {
-		n.client.cfg.Log.Warn("session not announced as it is", "session", r.name, "error", err)
+		n.client.cfg.Log.Warn("updating the announcement failed", "session", r.name, "error", err)
 	}
 }
 
-// checkName is what calls check that make a session.
+// checkName validates the name of a new session.
 func checkName(op, name string) error {
 	c := checker{op: op}
 	c.given("the session's name", name)

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Create makes a session that the player owns, in state Pending. At the service nothing happens before Start. On the
-// local network it is announced until it is destroyed.
+// Create adds a session that the player owns, in state Pending. It does not call the service; Start does. On the local
+// network it is announced until it is destroyed.
 func (n *NamedSessions) Create(ctx context.Context, name string, settings Settings) error {
 	const op = "Create"
 	cfg := &n.client.cfg
@@ -44,7 +44,7 @@ func (n *NamedSessions) Create(ctx context.Context, name string, settings Settin
 	}.runErr(ctx, n.client)
 }
 
-// lan refuses calls that need the local network while there is none.
+// lan rejects calls that need the local network while there is none.
 func (n *NamedSessions) lan(op string) error {
 	if n.client.cfg.LAN == nil {
 		return Errorf(op, ErrUnsupported, "there is no local network: set Config.LAN")
@@ -78,10 +78,10 @@ func (n *NamedSessions) announce(ctx context.Context, op string, w *work, to Sta
 		before, r.line, r.settings.IsLANMatch = r.line, here, true
 	})
 	if err != nil {
-		n.silence(r)
+		n.stopAnnouncing(r)
 		return err
 	}
-	n.advertise(r) // what has changed meanwhile
-	n.client.hangUp(ctx, before)
+	n.advertise(r) // changes since the advert
+	n.client.disconnect(ctx, before)
 	return nil
 }

@@ -69,9 +69,9 @@ func (n *NamedSessions) End(ctx context.Context, name string) error {
 	}.runErr(ctx, n.client)
 }
 
-// Destroy ends a session in whatever state it is: what is under way is interrupted, the announcement ended, the
-// connection closed. When Destroy returns nothing of the session is left, also if closing the connection has failed,
-// which is the error then. When ctx is done before, the connection is cut.
+// Destroy ends a session in any state: it interrupts calls in progress, ends the announcement and closes the
+// connection, at once if ctx is done. When Destroy returns, nothing of the session is left, even if closing the
+// connection has failed and Destroy returns that error.
 func (n *NamedSessions) Destroy(ctx context.Context, name string) error {
 	const op = "Destroy"
 	var r *record
@@ -82,30 +82,30 @@ func (n *NamedSessions) Destroy(ctx context.Context, name string) error {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			if r, err = n.enter(op, name); err == nil {
-				w = n.doom(r, errDestroyed)
+				w = n.beginDestroying(r, errDestroyed)
 			}
 			return err
 		},
-		do: func(ctx context.Context, _ OpID) (none, error) { return none{}, n.demolish(ctx, r, w) },
+		do: func(ctx context.Context, _ OpID) (none, error) { return none{}, n.destroyRecord(ctx, r, w) },
 	}.runErr(ctx, n.client)
 }
 
-// RegisterPlayer takes one of the open connections of a session for a player: a public one, or else a private one;
-// ErrFull without either. For a player who is registered it does nothing. No event is published, but searchers on the
-// local network see how many connections are open.
+// RegisterPlayer assigns an open connection of a session to a player: a public one, or else a private one; without
+// either it returns ErrFull. For a registered player it does nothing. No event is published, but searchers on the local
+// network see how many connections are open.
 func (n *NamedSessions) RegisterPlayer(ctx context.Context, name, playerID string) error {
 	return n.players("RegisterPlayer", name, playerID,
 		func(r *record) error { return r.register(playerID) }).runErr(ctx, n.client)
 }
 
-// UnregisterPlayer gives back the connection of a player: a public one, unless all of these are open. A player who is
-// not registered is ErrNotFound.
+// UnregisterPlayer frees the connection of a player: a public one, unless all of these are open. For a player who is
+// not registered it returns ErrNotFound.
 func (n *NamedSessions) UnregisterPlayer(ctx context.Context, name, playerID string) error {
 	return n.players("UnregisterPlayer", name, playerID,
 		func(r *record) error { return r.unregister(playerID) }).runErr(ctx, n.client)
 }
 
-// players is a call that changes who is registered.
+// players returns a call that changes the registered players.
 func (n *NamedSessions) players(op, name, playerID string, change func(*record) error) call[none] {
 	var r *record
 	return call[none]{

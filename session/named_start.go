@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// Start begins the game of a session. For one at the service, a game session is made and the player connected to it:
-// InProgress is the end of that, and a failure leads back to the state before. On the local network this program is the
-// game server, and the session InProgress at once; so is one that was joined and has ended, whose connection stays.
+// Start begins the game of a session. At the service it creates a game session and connects the player to it; then the
+// session is InProgress, or after a failure in the state before. On the local network this program is the game server,
+// and the session is InProgress at once; so is a session that was joined and has ended, whose connection stays open.
 //
-// The event Reserved comes before the player connects.
+// The event Reserved is published before the player connects.
 func (n *NamedSessions) Start(ctx context.Context, name string) error {
 	const op = "Start"
 	var r *record
@@ -46,7 +46,7 @@ func (n *NamedSessions) Start(ctx context.Context, name string) error {
 	}.runErr(ctx, n.client)
 }
 
-// host has the service make a game session, connects the player and settles the work.
+// host creates a game session at the service, connects the player and settles the work.
 func (n *NamedSessions) host(ctx context.Context, id OpID, op string, w *work) error {
 	ctx, release := until(ctx, w.over)
 	defer release()
@@ -57,13 +57,13 @@ func (n *NamedSessions) host(ctx context.Context, id OpID, op string, w *work) e
 		return n.client.cfg.Remote.Host(ctx, request)
 	})
 	if n.fallback(ctx, err) {
-		n.client.cfg.Log.Warn("session goes to the local network", "session", w.record.name, "error", err)
+		n.client.cfg.Log.Warn("announcing session on the local network", "session", w.record.name, "error", err)
 		return n.announce(ctx, op, w, InProgress)
 	}
 	return n.settleLine(ctx, w, l, err)
 }
 
-// hostRequest is what the service is asked for.
+// hostRequest returns the request for the service.
 func (r *record) hostRequest() HostRequest {
 	s := r.settings
 	return HostRequest{
@@ -82,8 +82,8 @@ func (n *NamedSessions) fallback(ctx context.Context, err error) bool {
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// Join takes the player to a session that Find has found, under a name that is free here. The session is InProgress
-// when the game server has let the player in; a failure leaves nothing behind. The event Reserved comes before the
+// Join connects the player to a session that Find has found, under an unused name. The session is InProgress when the
+// game server has accepted the player; a failure leaves nothing behind. The event Reserved is published before the
 // player connects.
 func (n *NamedSessions) Join(ctx context.Context, name string, found SearchResult) error {
 	const op = "Join"
@@ -115,8 +115,8 @@ func (n *NamedSessions) Join(ctx context.Context, name string, found SearchResul
 	}.runErr(ctx, n.client)
 }
 
-// reserve takes a place in a session that was found. Hosts on the local network keep no places: they let a player in or
-// not.
+// reserve makes a reservation in a session that was found. Hosts on the local network have no reservations: they accept
+// or reject a player.
 func (n *NamedSessions) reserve(ctx context.Context, found SearchResult) (Reservation, error) {
 	player := n.client.cfg.PlayerID
 	if found.LAN {
@@ -136,7 +136,7 @@ func (s SearchResult) check(op string) error {
 	return c.err
 }
 
-// record is what is known of a session that was found.
+// record returns the record of a session that was found.
 func (s SearchResult) record(name string) *record {
 	settings := Settings{
 		NumPublicConnections: max(0, s.Connections), IsLANMatch: s.LAN, ShouldAdvertise: true,

@@ -23,7 +23,7 @@ func onLAN() session.Settings {
 	return s
 }
 
-// found makes a session of somebody else's at the service.
+// found creates a session of another player at the service.
 func (w *world) found(t *testing.T) session.SearchResult {
 	t.Helper()
 	w.active(t)

@@ -134,7 +134,7 @@ func TestFallbackToLAN(t *testing.T) {
 	}
 }
 
-// What fails goes back to the state before, with nothing taken.
+// A failed call restores the state before and reserves nothing.
 func TestFailureGoesBack(t *testing.T) {
 	refusal := session.Errorf("Test", session.ErrFull, "no")
 	for name, test := range map[string]struct {
@@ -304,7 +304,7 @@ func TestRegisterPlayers(t *testing.T) {
 	}
 }
 
-// Fewer places than players: none is open before enough of them have gone.
+// With fewer slots than players, none is open before enough players have left.
 func TestUpdateBelowPlayers(t *testing.T) {
 	w := newWorld(t)
 	n, ctx := w.Named(), t.Context()

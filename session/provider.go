@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A Provider reaches a session service. Its calls may run at the same time. They return errors of this package's kinds,
-// honour their context, and leave nothing behind when they fail: no session, no place. What a provider cannot do
-// answers ErrUnsupported and says why. Requests have been validated.
+// A Provider reaches a session service. Its methods may be called concurrently. They return errors of this package's
+// kinds, honour their context, and leave nothing behind when they fail: no session, no reservation. Calls that a
+// provider does not support return ErrUnsupported with the reason. Requests have been validated.
 //
 // Providers: package session/direct (the AWS API), session/gateway (the HTTP session gateway), session/sessiontest (in
 // memory, for tests).
@@ -19,22 +19,22 @@ type Provider interface {
 	CreateSession(ctx context.Context, r CreateSessionRequest) (sessionID string, err error)
 	// CreateSessionOnQueue asks for a placement and returns its id without waiting.
 	CreateSessionOnQueue(ctx context.Context, r CreateSessionOnQueueRequest) (placementID string, err error)
-	// Placement tells what has become of a placement.
+	// Placement returns a placement with its status.
 	Placement(ctx context.Context, placementID string) (Placement, error)
 	// SearchSessions returns one page of sessions.
 	SearchSessions(ctx context.Context, r SearchSessionsRequest) (SearchSessionsResponse, error)
-	// Reserve takes a place in a session.
+	// Reserve reserves a slot in a session for a player.
 	Reserve(ctx context.Context, r JoinSessionRequest) (Reservation, error)
-	// Host creates a session, waits until it is active, and takes the first place in it for its owner.
+	// Host creates a session, waits until it is active, and reserves its first slot for the owner.
 	Host(ctx context.Context, r HostRequest) (Reservation, error)
 	// Find lists sessions that can be joined, all pages of them up to the limit.
 	Find(ctx context.Context, r FindRequest) ([]SearchResult, error)
 }
 
-// A Releaser is a Provider that can give back a place which nobody has taken, for example because the player has left
-// while it was being reserved. With others the place is free again when the reservation has run out.
+// A Releaser is a Provider that can release an unused reservation, for example because the player left while it was
+// made. With other providers the slot is free again when the reservation expires.
 type Releaser interface {
-	// Release frees the place. A place that is free already is no error.
+	// Release releases the reservation. A slot that is free already is no error.
 	Release(ctx context.Context, r Reservation) error
 }
 
@@ -43,24 +43,24 @@ type Matchmaker interface {
 	StartMatchmaking(ctx context.Context, r StartMatchmakingRequest) (ticketID string, err error)
 	StopMatchmaking(ctx context.Context, r StopMatchmakingRequest) error
 	AcceptMatch(ctx context.Context, r AcceptMatchRequest) error
-	// Ticket tells where a ticket is. A ticket that does not exist is ErrNotFound.
+	// Ticket returns a ticket with its status; ErrNotFound if it does not exist.
 	Ticket(ctx context.Context, ticketID string) (Ticket, error)
 }
 
-// A TicketWatcher is a Matchmaker that tells of changes by itself.
+// A TicketWatcher is a Matchmaker that reports changes by itself.
 type TicketWatcher interface {
 	Matchmaker
-	// WatchTicket calls changed with the ticket as it is, and again whenever it has changed, until it is over, ctx is
-	// done, or an error ends the watch. It returns nil after a ticket that is over.
+	// WatchTicket calls changed with the current ticket, and again after each change, until the ticket has ended, ctx
+	// is done, or the watch fails. It returns nil when the ticket has ended.
 	WatchTicket(ctx context.Context, ticketID string, changed func(Ticket)) error
 }
 
 // HostRequest asks for a session for a named session's owner.
 type HostRequest struct {
 	SessionName string // for the list
-	OwnerID     string // the player who gets the first place
-	BuildID     int32  // of the client; what does not match is not shown to one another
-	Connections int    // places, public and private
+	OwnerID     string // the player who gets the first slot
+	BuildID     int32  // of the client; others do not find the session
+	Connections int    // slots, public and private
 	Properties  map[string]string
 }
 
@@ -83,30 +83,30 @@ type SearchResult struct {
 	IPAddress       string
 	Port            int
 	BuildID         int32 // 0 if it is not known
-	Connections     int   // places
-	OpenConnections int   // free places
+	Connections     int   // slots
+	OpenConnections int   // free slots
 	Properties      map[string]string
 	Ping            time.Duration // 0 if it was not measured
 }
 
 // LAN finds and announces sessions on the local network: package session/lan.
 type LAN interface {
-	// Announce answers searches with what advert says, until the beacon is closed.
+	// Announce answers searches with advert until the beacon is closed.
 	Announce(ctx context.Context, advert Advert) (Beacon, error)
 	// Search looks for sessions and calls found with each, once, as it is found, until r.Timeout has passed, r.Stop are
 	// found or ctx is done, which is an error.
 	Search(ctx context.Context, r FindRequest, found func(SearchResult)) error
 }
 
-// A Beacon is a session that is announced.
+// A Beacon is the announcement of a session.
 type Beacon interface {
-	// Update changes what is announced.
+	// Update replaces the advert.
 	Update(advert Advert) error
 	// Close ends the announcement and returns when nothing of it is left. Closing twice does nothing.
 	Close() error
 }
 
-// An Advert is what a host tells searchers.
+// An Advert describes a session to searchers.
 type Advert struct {
 	SessionID       string // "" for one of the provider's choice
 	OwnerID         string
@@ -120,20 +120,19 @@ type Advert struct {
 	Properties      map[string]string
 }
 
-// A Connector takes a player to a game server and through its handshake: Gamenet, or one for a game's own protocol.
+// A Connector connects a player to a game server, handshake included: Gamenet, or one for a game's own protocol.
 type Connector interface {
-	// Connect returns when the game server has let the player in, or not: then the error is ErrDenied, ErrFull,
-	// ErrUnavailable, ErrTimeout or ErrTransport. When it fails, and also when ctx is done, nothing of the connection
-	// is left.
+	// Connect returns when the game server has accepted the player, or fails with ErrDenied, ErrFull, ErrUnavailable,
+	// ErrTimeout or ErrTransport. After a failure, and also when ctx is done, nothing of the connection is left.
 	Connect(ctx context.Context, r Reservation) (Connection, error)
 }
 
-// A Connection is a player's line to a game server.
+// A Connection is a player's connection to a game server.
 type Connection interface {
-	// Close says goodbye and returns when nothing of the connection is left.
+	// Close notifies the game server and returns when nothing of the connection is left.
 	Close(ctx context.Context) error
 	// Done is closed when the connection has ended.
 	Done() <-chan struct{}
-	// Err says why it has ended; nil before, and after Close.
+	// Err returns why it has ended; nil before, and after Close.
 	Err() error
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A record is a session of a machine, whose mu guards it, apart from what never changes.
+// A record is a session of a machine, whose mu guards it, except for the fields that never change.
 type record struct {
 	key       string // in machine.records
 	name      string // for errors and the log
@@ -21,35 +21,35 @@ type record struct {
 	openPublic  int
 	openPrivate int
 	players     map[string]bool // registered
-	others      int             // places that were taken when the player joined
+	others      int             // slots that were used when the player joined
 	line        line            // to the game; its place is the address of a host on a LAN too
 	work        *work           // the call in progress; nil without one
 	beacon      *announcement   // with a lock of its own
 	fellBack    bool            // it is on the local network because of Config.FallbackToLAN
 }
 
-// open sets how many places are free, when as many players as are registered have taken public ones first.
+// open computes the free slots. Players use public slots first.
 func (r *record) open() {
 	free := r.free()
 	r.openPrivate = min(free, r.settings.NumPrivateConnections)
 	r.openPublic = free - r.openPrivate
 }
 
-// free is how many places nobody has.
+// free returns the number of free slots.
 func (r *record) free() int { return max(0, r.settings.connections()-len(r.players)-r.others) }
 
-// mayBe reports whether new settings may say that the session is on the local network, or is not. The game need not
-// know that one has fallen back.
+// mayBe reports whether new settings may have this IsLANMatch. Either value is allowed after a fallback, which the game
+// need not notice.
 func (r *record) mayBe(onLAN bool) bool { return onLAN == r.settings.IsLANMatch || r.fellBack }
 
-// replace replaces the settings. Where the session is stays as it is.
+// replace replaces the settings except IsLANMatch.
 func (r *record) replace(settings Settings) {
 	settings.IsLANMatch = r.settings.IsLANMatch
 	r.settings = settings
 	r.open()
 }
 
-// register takes a place for a player, a public one if there is one. A player who is registered has one.
+// register assigns a slot to a player, a public one if possible. A registered player has one already.
 func (r *record) register(playerID string) error {
 	switch {
 	case r.players[playerID]:
@@ -65,14 +65,14 @@ func (r *record) register(playerID string) error {
 	return nil
 }
 
-// unregister frees a player's place, a public one if one is taken.
+// unregister frees a player's slot, a public one if one is used.
 func (r *record) unregister(playerID string) error {
 	if !r.players[playerID] {
 		return Errorf("UnregisterPlayer", ErrNotFound, "player %q is not registered in session %q", playerID, r.name)
 	}
 	delete(r.players, playerID)
 	switch {
-	case r.openPublic+r.openPrivate >= r.free(): // Update has left fewer places than players
+	case r.openPublic+r.openPrivate >= r.free(): // Update has left fewer slots than players
 	case r.openPublic < r.settings.NumPublicConnections:
 		r.openPublic++
 	case r.openPrivate < r.settings.NumPrivateConnections:
@@ -81,7 +81,7 @@ func (r *record) unregister(playerID string) error {
 	return nil
 }
 
-// advert is what a host tells searchers. Source of Joinable: Unreal, FOnlineSessionNull::IsSessionJoinable.
+// advert returns the advert of a hosted session. Source of Joinable: Unreal, FOnlineSessionNull::IsSessionJoinable.
 func (r *record) advert() Advert {
 	return Advert{
 		SessionID: r.line.place.SessionID, OwnerID: r.ownerID, OwnerName: r.ownerName, Name: r.settings.title(),
@@ -92,17 +92,17 @@ func (r *record) advert() Advert {
 	}
 }
 
-// NamedSession is a named session as it is at one moment.
+// NamedSession is a snapshot of a named session.
 type NamedSession struct {
 	Name               string
 	State              State
 	Settings           Settings
-	OwnerID, OwnerName string // of whoever created it; "" if that is not known
+	OwnerID, OwnerName string // of the creator; "" if unknown
 	Hosting            bool   // it was created here, not joined
-	// OpenPublic and OpenPrivate are the places that no player is registered for.
+	// OpenPublic and OpenPrivate are the numbers of free slots.
 	OpenPublic, OpenPrivate int
 	Players                 []string // registered, sorted
-	// Place is the session's id and address, and the player's place in it. At the service it is known from InProgress
+	// Place is the session's id and address, and the player's reservation. At the service it is known from InProgress
 	// on.
 	Place Reservation
 }

@@ -17,18 +17,18 @@ const (
 
 // CreateSessionRequest asks for a session on a fleet, which FleetID or AliasID must name.
 type CreateSessionRequest struct {
-	CreatorID         string            // who counts it against the fleet's creation policy; ""
+	CreatorID         string            // counted by the fleet's creation policy; ""
 	SessionName       string            // for the list; ""
 	SessionProperties map[string]string // for the game server and for searches
 	MaxPlayer         int               // 0 to MaxPlayers
 
 	FleetID, AliasID string
 	Location         string // "" if the fleet has exactly one
-	// IdempotencyToken makes the request repeatable: the same token gives the same session. "" for none.
+	// IdempotencyToken makes the request repeatable: the same token returns the same session. "" for none.
 	IdempotencyToken string
 }
 
-// CreateSessionOnQueueRequest asks for a session wherever a queue finds a place.
+// CreateSessionOnQueueRequest asks for a session wherever a queue finds capacity.
 type CreateSessionOnQueueRequest struct {
 	SessionName       string
 	SessionProperties map[string]string
@@ -55,7 +55,7 @@ type SearchSessionsResponse struct {
 	NextToken      string // "" on the last page
 }
 
-// JoinSessionRequest asks for a place in a session. Both ids must be given.
+// JoinSessionRequest asks for a slot in a session. Both ids must be given.
 type JoinSessionRequest struct {
 	SessionID  string
 	PlayerID   string
@@ -69,7 +69,7 @@ type StartMatchmakingRequest struct {
 	TicketID          string   // "" for one of the service's choice
 }
 
-// A Player is one of a matchmaking ticket.
+// A Player is a player of a matchmaking ticket.
 type Player struct {
 	PlayerID string
 	Team     string // "" for any
@@ -79,7 +79,7 @@ type Player struct {
 	PlayerAttributes map[string]json.RawMessage
 }
 
-// StopMatchmakingRequest takes a ticket back.
+// StopMatchmakingRequest cancels a ticket.
 type StopMatchmakingRequest struct{ TicketID string }
 
 // AcceptMatchRequest accepts or rejects a proposed match for players.

@@ -26,7 +26,7 @@ func (c *Client) Configure(ctx context.Context, region string) error {
 	}.runErr(ctx, c)
 }
 
-// remote is a call of the service, whose request is checked before.
+// remote returns a call of the service; check validates its request first.
 func remote[T any](c *Client, op string, check func() error, do func(context.Context) (T, error)) call[T] {
 	return call[T]{
 		op: op,
@@ -40,22 +40,22 @@ func remote[T any](c *Client, op string, check func() error, do func(context.Con
 	}
 }
 
-// CreateSession asks for a session on a fleet and returns its id. It does not wait until the session is active, which
-// it must be to be joined. For development; CreateSessionOnQueue finds a good place.
+// CreateSession asks for a session on a fleet and returns its id. It does not wait until the session is active and can
+// be joined. It is for development; CreateSessionOnQueue chooses a suitable location.
 func (c *Client) CreateSession(ctx context.Context, r CreateSessionRequest) (sessionID string, err error) {
 	return remote(c, "CreateSession", r.check,
 		func(ctx context.Context) (string, error) { return c.cfg.Remote.CreateSession(ctx, r) }).run(ctx, c)
 }
 
-// CreateSessionOnQueue asks for a session wherever a queue finds a place for it and returns the id of this placement:
-// see Placement.
+// CreateSessionOnQueue asks for a session wherever a queue finds capacity and returns the id of this placement: see
+// Placement.
 func (c *Client) CreateSessionOnQueue(ctx context.Context,
 	r CreateSessionOnQueueRequest) (placementID string, err error) {
 	return remote(c, "CreateSessionOnQueue", r.check,
 		func(ctx context.Context) (string, error) { return c.cfg.Remote.CreateSessionOnQueue(ctx, r) }).run(ctx, c)
 }
 
-// Placement tells what has become of a placement.
+// Placement returns a placement with its status.
 func (c *Client) Placement(ctx context.Context, placementID string) (Placement, error) {
 	check := func() error {
 		k := checker{op: "Placement"}

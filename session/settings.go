@@ -5,32 +5,32 @@ import (
 	"maps"
 )
 
-// Settings are what its owner says of a named session.
+// Settings are the settings of a named session, which its owner chooses.
 type Settings struct {
-	// NumPublicConnections are the places for everybody, NumPrivateConnections those for invited players: together 1 to
-	// MaxPlayers.
+	// NumPublicConnections are the slots for all players, NumPrivateConnections those for invited players: together 1
+	// to MaxPlayers.
 	NumPublicConnections, NumPrivateConnections int
 	// ShouldAdvertise is kept for the game: the local network announces every session, as Unreal's does, and the
 	// service lists all.
 	ShouldAdvertise     bool
-	AllowJoinInProgress bool // searches on the local network find it while the game is on too
+	AllowJoinInProgress bool // searches on the local network find it InProgress too
 	// IsLANMatch keeps the session on the local network: it is found there, and this program is its game server. It
 	// cannot be changed afterwards.
 	IsLANMatch bool
-	// BuildUniqueID is the build of the game; others do not find the session.
+	// BuildUniqueID is the build of the game; other builds do not find the session.
 	BuildUniqueID int32
-	// BeaconPort is what ConnectString tells for BeaconPort; 0 for 15000.
+	// BeaconPort is the port in the ConnectString for BeaconPort; 0 for 15000.
 	BeaconPort int
 
-	// The following are kept for the game, and nothing else is done with them.
+	// The following are stored for the game and have no other effect.
 	IsDedicated          bool
 	UsesPresence         bool
 	UseLobbies           bool
 	AllowInvites         bool
 	AllowJoinViaPresence bool
 
-	// Properties are the game's own; within the limits of a session's. The property PropertyName is the session's name
-	// in lists.
+	// Properties are the game's own, within the limits of session properties. The property PropertyName is the
+	// session's name in lists.
 	Properties map[string]string
 }
 
@@ -38,7 +38,7 @@ type Settings struct {
 // properties; without it the name is "<user>'s Session", of the user of the operating system.
 const PropertyName = "Name"
 
-// beaconPort is where Unreal's beacons listen. Source: Unreal, AOnlineBeaconHost.
+// beaconPort is the default port of Unreal's beacons. Source: Unreal, AOnlineBeaconHost.
 const beaconPort = 15000
 
 func (s Settings) check(op string) error {
@@ -53,15 +53,15 @@ func (s Settings) check(op string) error {
 
 func (s Settings) connections() int { return s.NumPublicConnections + s.NumPrivateConnections }
 
-// title is the session's name in lists.
+// title returns the session's name in lists.
 func (s Settings) title() string {
 	return cmp.Or(s.Properties[PropertyName], userName()+"'s Session")
 }
 
-// beacon is where Unreal's beacon listens.
+// beacon returns the port of Unreal's beacon.
 func (s Settings) beacon() int { return cmp.Or(s.BeaconPort, beaconPort) }
 
-// published are the properties that others see beside the title.
+// published returns the properties that other players receive besides the title.
 func (s Settings) published() map[string]string {
 	p := maps.Clone(s.Properties)
 	delete(p, PropertyName)
@@ -71,7 +71,7 @@ func (s Settings) published() map[string]string {
 	return p
 }
 
-// clone is a copy that shares nothing.
+// clone returns a deep copy.
 func (s Settings) clone() Settings {
 	s.Properties = maps.Clone(s.Properties)
 	return s

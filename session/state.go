@@ -12,11 +12,11 @@ const (
 	NoSession  State = "NoSession"  // there is none of this name
 	Creating   State = "Creating"   // it is being announced
 	Pending    State = "Pending"    // created, and not started
-	Starting   State = "Starting"   // the service is asked, the player connects
-	InProgress State = "InProgress" // the game is on
-	Ending     State = "Ending"     // the game is about to be over
-	Ended      State = "Ended"      // the game is over; it may be started again
-	Destroying State = "Destroying" // everything of it is being given back
+	Starting   State = "Starting"   // the service is called, the player connects
+	InProgress State = "InProgress" // the game is running
+	Ending     State = "Ending"     // the game is about to end
+	Ended      State = "Ended"      // the game has ended; it may be started again
+	Destroying State = "Destroying" // everything of it is being released
 )
 
 // The other states that a StateError can have.
@@ -25,8 +25,8 @@ const (
 	NotSearching State = "NotSearching" // no search is running
 )
 
-// A StateError is a call that is not possible in the state that its object is in. Nothing has happened. For errors.Is
-// it is ErrState, and also ErrNotFound for a named session that does not exist, or ErrExists for one that should not.
+// A StateError reports a call that is not possible in the current state. The call has changed nothing. For errors.Is it
+// is ErrState, and also ErrNotFound for a named session that does not exist, or ErrExists for one that should not.
 type StateError struct {
 	Op    string // the call
 	Name  string // of the named session; otherwise the id of the session or ticket, or ""
@@ -34,7 +34,7 @@ type StateError struct {
 	kind  error // ErrNotFound, ErrExists or nil
 }
 
-// Error names the call and the state.
+// Error returns the call and the state.
 func (e *StateError) Error() string {
 	if e.Name == "" {
 		return fmt.Sprintf("%s: not possible in state %s", e.Op, e.State)

@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// StartTracking follows a ticket until it is over, and takes the player into the match: to the events MatchAcceptance,
-// MatchComplete, MatchFailure and MatchError. It returns at once. One ticket is tracked at a time: while another is,
-// StartTracking is a *StateError.
+// StartTracking tracks a ticket until it has ended, and then connects the player to the match. It publishes the events
+// MatchAcceptance, MatchComplete, MatchFailure and MatchError, and returns at once. One ticket is tracked at a time:
+// while another is, StartTracking returns a *StateError.
 //
-// Where the provider is a TicketWatcher it tells of changes; otherwise the ticket is looked at every
-// Config.PollInterval, the first time at once. Failures that may pass are published as MatchError, and it is tried
-// again; those that will not, such as a ticket that does not exist, end the tracking.
+// A provider that is a TicketWatcher reports changes by itself; others are polled every Config.PollInterval, the first
+// time at once. Temporary failures are published as MatchError and retried; permanent ones, such as a ticket that does
+// not exist, end the tracking.
 func (c *Client) StartTracking(ticketID, playerID string) error {
 	return c.tickets.start(ticketID, playerID)
 }
 
-// StopTracking ends the tracking, if there is any, and returns when nothing of it is left, the connection to a match
-// that was being made included. It does not take the ticket back: StopMatchmaking does, and a player who is in a match
-// stays. Events from before may still be under way.
+// StopTracking ends the tracking, if there is any, and returns when nothing of it is left; it interrupts connecting to
+// a match. It does not cancel the ticket: StopMatchmaking does. A player who is in a match stays there. Events that
+// were published before may be delivered afterwards.
 func (c *Client) StopTracking(ctx context.Context) error { return c.tickets.stop(ctx) }
 
 // tickets tracks one ticket.
@@ -30,11 +30,11 @@ type tickets struct {
 	now    *tracker // nil while no ticket is tracked
 }
 
-// A tracker follows a ticket.
+// A tracker tracks a ticket.
 type tracker struct {
 	*tickets
 	matchmaker Matchmaker
-	watch      bool // the provider tells of changes
+	watch      bool // the provider reports changes
 	ticketID   string
 	playerID   string
 	proposal   proposal
@@ -61,7 +61,7 @@ func (t *tickets) start(ticketID, playerID string) error {
 	case check.err != nil:
 		return check.err
 	}
-	ctx, leave, err := t.client.life.enter(context.Background(), op)
+	ctx, leave, err := t.client.calls.enter(context.Background(), op)
 	if err != nil {
 		return err
 	}
@@ -109,12 +109,12 @@ func (t *tickets) stop(ctx context.Context) error {
 	}
 }
 
-// run follows the ticket to its end.
+// run tracks the ticket until it has ended.
 func (t *tracker) run(ctx context.Context) {
 	ctx, release := until(ctx, t.stopped)
 	defer release()
 	for {
-		ticket, err := t.look(ctx)
+		ticket, err := t.fetch(ctx)
 		switch {
 		case ctx.Err() != nil:
 			t.finish(nil)
@@ -132,7 +132,7 @@ func (t *tracker) run(ctx context.Context) {
 	}
 }
 
-// pause waits until it is time to look again.
+// pause waits for the poll interval.
 func (t *tracker) pause(ctx context.Context) {
 	timer := t.client.cfg.Clock.NewTimer(t.client.cfg.PollInterval)
 	defer timer.Stop()
@@ -142,8 +142,8 @@ func (t *tracker) pause(ctx context.Context) {
 	}
 }
 
-// look returns the ticket as it is; from a provider that tells of changes, as it is when it is over.
-func (t *tracker) look(ctx context.Context) (last Ticket, err error) {
+// fetch returns the current ticket; from a provider that reports changes, the ended one.
+func (t *tracker) fetch(ctx context.Context) (last Ticket, err error) {
 	if t.watch {
 		err = t.matchmaker.(TicketWatcher).WatchTicket(ctx, t.ticketID, func(ticket Ticket) {
 			last = ticket
@@ -160,7 +160,7 @@ func (t *tracker) look(ctx context.Context) (last Ticket, err error) {
 	return last, failure(ctx, "Ticket", err)
 }
 
-// propose tells of a match that has to be accepted, once.
+// propose publishes a match that has to be accepted, once.
 func (t *tracker) propose(ticket Ticket) {
 	now := proposal{ticket.Status == TicketRequiresAcceptance, ticket.MatchID}
 	if now.open && now != t.proposal {
@@ -169,13 +169,13 @@ func (t *tracker) propose(ticket Ticket) {
 	t.proposal = now
 }
 
-// permanent reports whether an error will stay.
+// permanent reports whether a retry cannot succeed.
 func permanent(err error) bool {
 	kinds := []error{ErrNotFound, ErrInvalid, ErrDenied, ErrUnsupported, ErrNotConfigured, ErrClosed}
 	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// over takes the player into the match, if there is one.
+// over connects the player to the match, if there is one.
 func (t *tracker) over(ctx context.Context, ticket Ticket) {
 	if ticket.Status != TicketCompleted {
 		t.finish(MatchFailure{ticket})
@@ -192,7 +192,7 @@ func (t *tracker) over(ctx context.Context, ticket Ticket) {
 	}
 }
 
-// enter takes the player's place in the match.
+// enter connects the player to the match with the ticket's reservation.
 func (t *tracker) enter(ctx context.Context, ticket Ticket) (Reservation, error) {
 	const op = "StartTracking"
 	place, ok := ticket.Reservations[t.playerID]

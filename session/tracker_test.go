@@ -57,8 +57,7 @@ func (w *trackedWorld) propose(t *testing.T) (matchID string) {
 
 func nothing() error { return nil }
 
-// both runs a test with a provider that tells of changes, and with one that is
-// asked.
+// both runs a test with a provider that reports changes, and with one that is polled.
 func both(t *testing.T, test func(*testing.T, *trackedWorld)) {
 	for name, polled := range map[string]bool{"watched": false, "polled": true} {
 		t.Run(name, func(t *testing.T) { test(t, newTrackedWorld(t, polled)) })
@@ -117,7 +116,7 @@ func (w *world) events() []session.Event {
 	return events
 }
 
-// What may pass is told and tried again; what will not ends the tracking.
+// Temporary failures are published and retried; permanent ones end the tracking.
 func TestTrackerErrors(t *testing.T) {
 	both(t, func(t *testing.T, w *trackedWorld) {
 		op := "WatchTicket"
@@ -190,7 +189,7 @@ func TestMatchWhileInAGame(t *testing.T) {
 	}
 }
 
-// Where the service does not tell of changes after all, it is asked.
+// A service that turns out not to report changes is polled.
 func TestWatchUnsupported(t *testing.T) {
 	w := newTrackedWorld(t, false)
 	w.service.Fail("WatchTicket", session.Errorf("WatchTicket", session.ErrUnsupported, "no stream"))

@@ -2,7 +2,7 @@ package session
 
 import "time"
 
-// A Status is where a session is in its life, in the words of the O3DE session interface.
+// A Status is the status of a session, by its name in the O3DE session interface.
 type Status string
 
 // The statuses.
@@ -15,7 +15,7 @@ const (
 	StatusError       Status = "Error"
 )
 
-// SessionConfig is what is known of a session.
+// SessionConfig describes a session.
 type SessionConfig struct { //nolint:revive // session.SessionConfig is the name in the interface that this follows
 	SessionID         string
 	SessionName       string
@@ -25,17 +25,18 @@ type SessionConfig struct { //nolint:revive // session.SessionConfig is the name
 	CreationTime      time.Time
 	TerminationTime   time.Time // zero: it has not ended
 	DNSName           string    // "" if the host has none
-	IPAddress         string    // "", with Port 0, where only a Reservation tells it
+	IPAddress         string    // "", with Port 0, where only a Reservation has it
 	Port              int
 	MaxPlayer         int
-	CurrentPlayer     int // reserved places included
+	CurrentPlayer     int // reserved slots included
 	Status            Status
 	StatusReason      string // "NotSet", "Interrupted" or another word of the service
 	Location          string
 	FleetID           string
 }
 
-// A Reservation is a place that is kept for a player in a session, and where to take it. It holds for about a minute.
+// A Reservation is a slot in a session that is reserved for a player, with the address to connect to. It expires after
+// about a minute.
 type Reservation struct {
 	SessionID       string
 	PlayerID        string
@@ -45,11 +46,11 @@ type Reservation struct {
 	Port            int
 }
 
-// Address is where to connect: host:port. The DNS name is used where the service has made it for the purpose, as O3DE's
-// client does: a managed host's certificate is for that name.
+// Address returns the host:port to connect to. It uses the DNS name of a managed host, as O3DE's client does, because
+// the host's certificate is for that name. For other hosts it uses the DNS name only if there is no IP address.
 func (r Reservation) Address() string { return address(r.DNSName, r.IPAddress, r.Port) }
 
-// A TicketStatus is where a matchmaking ticket is in its life.
+// A TicketStatus is the status of a matchmaking ticket.
 type TicketStatus string
 
 // The statuses of tickets. Source: API reference, MatchmakingTicket.
@@ -64,7 +65,7 @@ const (
 	TicketTimedOut           TicketStatus = "TIMED_OUT"
 )
 
-// Over reports whether the ticket will not change any more.
+// Over reports whether the ticket has ended and cannot change any more.
 func (s TicketStatus) Over() bool {
 	switch s {
 	case TicketCompleted, TicketFailed, TicketCancelled, TicketTimedOut:
@@ -73,19 +74,19 @@ func (s TicketStatus) Over() bool {
 	return false
 }
 
-// A Ticket is a matchmaking request as the service sees it.
+// A Ticket is a matchmaking request with its status at the service.
 type Ticket struct {
 	TicketID      string
 	Status        TicketStatus
 	StatusReason  string
 	StatusMessage string
-	// MatchID names the proposed match, as far as the service tells; it changes with each proposal.
+	// MatchID identifies the proposed match, as far as the service allows; it changes with each proposal.
 	MatchID string
-	// Reservations are the places in the match, by player id; with TicketCompleted.
+	// Reservations are those in the match, by player id; with TicketCompleted.
 	Reservations map[string]Reservation
 }
 
-// A Placement is a session that is looked for by a queue.
+// A Placement is a request to a queue for a session.
 type Placement struct {
 	PlacementID string
 	Status      string // PENDING, FULFILLED, CANCELLED, TIMED_OUT or FAILED

@@ -7,12 +7,12 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// A caller is a Conn as its session calls it: first the handshake, then the game's handler.
+// A caller is the session handler of a Conn: it does the handshake, then forwards callbacks to the game's handler.
 type caller struct {
 	*Conn
 	cfg     Config
 	nonce   uint64
-	handler gamenet.Handler // the game's; nil before it is the game's turn
+	handler gamenet.Handler // the game's; nil until the server has accepted the player
 	over    bool            // answered is closed
 }
 
@@ -20,7 +20,7 @@ func (c *caller) OnConnected(s *gamenet.Session) {
 	c.session = s
 	hello := Hello{Version: c.cfg.Version, Nonce: c.nonce, Ticket: c.cfg.Ticket, Data: c.cfg.Data}
 	err := s.Send(gamenet.Packet{ID: IDHello, Payload: appendHello(nil, hello)})
-	if err != nil && !errors.Is(err, gamenet.ErrClosed) { // of which OnDisconnected tells
+	if err != nil && !errors.Is(err, gamenet.ErrClosed) { // OnDisconnected reports ErrClosed
 		c.fail(s, fmt.Errorf("handshake: Hello: %w", err))
 	}
 }
@@ -38,7 +38,7 @@ func (c *caller) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 	}
 }
 
-// answer takes the answer of the server.
+// answer handles the answer of the server.
 func (c *caller) answer(s *gamenet.Session, p gamenet.Packet) error {
 	switch p.ID {
 	case IDWelcome:
@@ -54,7 +54,7 @@ func (c *caller) answer(s *gamenet.Session, p gamenet.Packet) error {
 	}
 }
 
-// welcome lets the game begin.
+// welcome starts the game's handler.
 func (c *caller) welcome(s *gamenet.Session, payload []byte) error {
 	nonce, data, err := readWelcome(payload)
 	if err != nil {
@@ -73,13 +73,13 @@ func (c *caller) welcome(s *gamenet.Session, payload []byte) error {
 	return nil
 }
 
-// fail ends a session that has come to nothing.
+// fail ends the session of a failed handshake.
 func (c *caller) fail(s *gamenet.Session, why error) {
 	c.settle(why)
 	s.Disconnect("")
 }
 
-// settle lets Dial return; the first time counts.
+// settle makes Dial return with verdict; only the first call counts.
 func (c *caller) settle(verdict error) {
 	if !c.over {
 		c.over, c.verdict = true, verdict
@@ -104,10 +104,10 @@ func (c *caller) OnDisconnected(s *gamenet.Session, cause error) {
 	}
 }
 
-// unanswered is the error of a handshake whose session has ended first.
+// unanswered returns the error of a handshake whose session ended before the answer.
 func unanswered(cause error) error {
-	if told, ok := errors.AsType[*gamenet.PeerError](cause); ok {
-		return &RefusedError{Code: Other, Text: clean(told.Reason)}
+	if ended, ok := errors.AsType[*gamenet.PeerError](cause); ok {
+		return &RefusedError{Code: Other, Text: clean(ended.Reason)}
 	}
 	return fmt.Errorf("handshake: ended without an answer: %w", cause)
 }

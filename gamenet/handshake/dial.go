@@ -12,19 +12,18 @@ import (
 // Config configures Dial. Either NewHandler or Welcomed is required; the rest of gamenet.Config has its defaults. The
 // codec must have ids.
 type Config struct {
-	// Config is for gamenet. NewHandler makes the handler of the game, when the server has let the player in, unless
+	// Config is for gamenet. NewHandler returns the handler of the game when the server has accepted the player, unless
 	// Welcomed does.
 	gamenet.Config
-	// Welcomed is NewHandler for a game whose handler needs the data that came with Welcome (Conn.Data), or cannot go
-	// on without: with an error Dial fails, which the error of Dial wraps. It runs in the session's goroutine and may
-	// send.
+	// Welcomed replaces NewHandler for a game whose handler needs the data of Welcome (Conn.Data). If it returns an
+	// error, Dial fails with an error that wraps it. It runs in the session's goroutine and may send.
 	Welcomed func(s *gamenet.Session, data []byte) (gamenet.Handler, error)
-	// Version is the version of the game's protocol: the server's.
+	// Version is the version of the game's protocol. It must be the server's.
 	Version uint32
 	// Ticket is the player session id: at most MaxTicket bytes of UTF-8 without control characters. "" for a server
-	// that lets in players without one.
+	// that accepts players without one.
 	Ticket string
-	// Data is the game's own, for the server's Admit: at most MaxData bytes. It is not changed.
+	// Data is the game's own data for the server's Admit: at most MaxData bytes. It is not modified.
 	Data []byte
 }
 
@@ -34,21 +33,21 @@ type Conn struct {
 	session *gamenet.Session
 	data    []byte
 
-	answered chan struct{} // closed when the server has answered, or cannot any more
-	verdict  error         // why the player is not in; set before answered is closed
+	answered chan struct{} // closed when the server has answered, or the session has ended
+	verdict  error         // why the handshake failed, or nil; set before answered is closed
 	done     chan struct{} // closed at the end
 	cause    error         // set before done is closed
 }
 
-// Dial connects to a server, says Hello, and waits for the answer. It fails with a *gamenet.ConfigError; a
-// *RefusedError when the server does not let the player in (Other with the server's words, if it hung up without a
-// code, as a full one does); an error that wraps ErrInvalid when the answer makes no sense; or the error of the
-// connection or of ctx, which limits all of this. One attempt to connect has gamenet's ten seconds at most. Nothing is
-// left of a Dial that has failed. A Conn must be closed.
+// Dial connects to a server, sends Hello, and waits for the answer. It fails with a *gamenet.ConfigError; a
+// *RefusedError when the server rejects the player (Other with the server's text, if it closed the session without a
+// code, as a full one does); an error that wraps ErrInvalid when the answer is invalid; or the error of the connection
+// or of ctx, which limits the whole call. The attempt to connect is limited to gamenet's ten seconds. A failed Dial
+// leaves nothing open. The caller must close the Conn.
 //
-// The game's handler gets the session when the server has let the player in: OnConnected, before Dial returns, then
-// OnPacket for each packet of the game, OnClosing if it is a gamenet.ClosingHandler, and OnDisconnected as the last.
-// OnSent is not called. Packets of the game that come before the answer are datagrams that were quicker, and are
+// The game's handler receives the callbacks once the server has accepted the player: OnConnected, before Dial returns,
+// then OnPacket for each packet of the game, OnClosing if it is a gamenet.ClosingHandler, and OnDisconnected as the
+// last. OnSent is not called. Packets of the game that arrive before the answer are datagrams that overtook it, and are
 // dropped. If Dial fails after OnConnected, because of ctx, OnDisconnected has been called too.
 func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 	if err := cfg.validate(); err != nil {
@@ -67,7 +66,7 @@ func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 		return nil, err
 	}
 	if err := c.wait(ctx); err != nil {
-		_ = c.client.Close(ctx) // in order or not: the handshake has failed
+		_ = c.client.Close(ctx) // graceful or not: the handshake has failed
 		return nil, err
 	}
 	return c, nil
@@ -82,7 +81,7 @@ func (c *Conn) wait(ctx context.Context) error {
 	}
 }
 
-// validate says what cannot be right, beside what gamenet finds.
+// validate checks what gamenet does not.
 func (c *Config) validate() error {
 	switch {
 	case !validTicket(c.Ticket):
@@ -113,16 +112,17 @@ func (c *Config) handlerFor(s *gamenet.Session, data []byte) (h gamenet.Handler,
 	return h, err
 }
 
-// Session is the session with the server.
+// Session returns the session with the server.
 func (c *Conn) Session() *gamenet.Session { return c.session }
 
-// Data is what the server has sent with Welcome; nobody else changes it.
+// Data returns the data that the server sent with Welcome. The package does not modify it.
 func (c *Conn) Data() []byte { return c.data }
 
-// Done is closed when the session has ended and the handler's OnDisconnected has returned; Err says why.
+// Done returns a channel that is closed when the session has ended and OnDisconnected has returned; Err returns the
+// cause.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Err is the cause that OnDisconnected has heard; nil before Done is closed.
+// Err returns the cause that OnDisconnected received; nil before Done is closed.
 func (c *Conn) Err() error {
 	select {
 	case <-c.done:
@@ -132,7 +132,7 @@ func (c *Conn) Err() error {
 	}
 }
 
-// Close ends the session in order, as gamenet.ClientService.Close does, and returns when nothing of it is left. When
-// ctx is done before, it cuts the connection and returns the error of ctx. Closing twice does nothing more. It must not
-// be called from a callback.
+// Close ends the session gracefully, as gamenet.ClientService.Close does, and returns when its goroutines have ended.
+// When ctx is done first, it closes the connection at once and returns the error of ctx. A second call does nothing
+// more. It must not be called from a callback.
 func (c *Conn) Close(ctx context.Context) error { return c.client.Close(ctx) }

@@ -1,10 +1,10 @@
-// Package handshake is how a player comes from a fresh connection of package gamenet into a game: the player says who
-// is there, the server asks whoever it has to ask, and answers. The session's callbacks then go to the game.
+// Package handshake authenticates a player on a new connection of package gamenet: the player sends a ticket, the
+// server checks it and answers. The game's handler then receives the session's callbacks.
 //
 // # A server
 //
-// Admit decides about each player and makes the player's handler. With package gameserver it lets the service accept
-// the player session:
+// Admit accepts or rejects each player and returns the player's handler. With package gameserver it makes the service
+// accept the player session:
 //
 //	var players gamenet.Group
 //
@@ -36,9 +36,9 @@
 //		return server.Close(context.WithoutCancel(ctx))
 //	}
 //
-// The player's handler is one like any other. Its OnConnected runs when Welcome is queued, so what it sends comes
-// after; the player may have read Welcome by then, and what others are told meanwhile is not told to who joins a group
-// only there. Its OnDisconnected gives back what Admit has taken:
+// The player's handler is an ordinary handler. Its OnConnected runs when Welcome is queued, so its packets follow
+// Welcome. The player may have read Welcome by then, and misses broadcasts to a group that only OnConnected adds it to.
+// Its OnDisconnected releases what Admit acquired:
 //
 //	func (p player) OnConnected(s *gamenet.Session)                   { players.Add(s) }
 //	func (p player) OnPacket(_ *gamenet.Session, said gamenet.Packet) { _ = players.Broadcast(said) }
@@ -67,37 +67,34 @@
 //	_ = conn.Session().Send(gamenet.Packet{ID: 1, Payload: []byte("hello")})
 //	<-conn.Done()
 //
-// # What holds
+// # Guarantees
 //
-//   - The version is looked at first: who speaks another one has not used up the
-//     ticket.
-//   - A ticket is good for one session of a Server at a time: from before Admit is
-//     asked until OnDisconnected has returned, or Admit has failed.
-//   - Hello has five seconds to come (ServerConfig.Limit), counted from when the
-//     session is connected. Neither silence, nor half a packet, nor datagrams make
-//     that longer.
-//   - One player's trouble is that player's: Admit runs in the session's goroutine,
-//     and a panic in it ends that session.
-//   - Who hangs up while Admit runs is let in and then out: OnConnected and
-//     OnDisconnected of the player's handler follow, so that it gives back what
-//     Admit took.
-//   - Players see the text of a *RefusedError, and never that of another error.
+//   - The version is checked first: a client of another version has not used up its ticket.
+//   - Only one session of a Server can hold a ticket: from before the call of Admit until OnDisconnected has returned,
+//     or Admit has failed.
+//   - Hello must arrive within five seconds (ServerConfig.Limit) after OnConnected. Neither half a packet nor datagrams
+//     extend that.
+//   - A player's failure affects no other: Admit runs in the session's goroutine, and a panic in it ends that session.
+//   - If a player disconnects while Admit runs and Admit succeeds, OnConnected and OnDisconnected of the player's
+//     handler are still called, so that it releases what Admit acquired.
+//   - Players see the text of a *RefusedError, and never the text of another error of Admit, unless it wraps
+//     ErrInvalid.
 //
-// ServerService.Sessions and Broadcast know those too who have not come in yet. What is for players alone goes to a
-// gamenet.Group, which OnConnected adds them to.
+// ServerService.Sessions and Broadcast include sessions that are not admitted yet. Send packets for players only to a
+// gamenet.Group, to which OnConnected adds them.
 //
 // # On the wire
 //
-// Three packets with ids of their own, which need a codec that has ids. The numbers are little-endian. Data is the rest
-// of the packet.
+// The handshake has three packets with reserved ids, so the codec must have ids. The numbers are little-endian. Data is
+// the rest of the packet.
 //
 //	id      packet   from    payload
 //	0xFFE0  Hello    player  u8 format, 1; u32 version; u64 nonce; u8 length of the ticket, ticket; data (0–512)
-//	0xFFE1  Welcome  server  u64 nonce, that of the Hello; data (0–512)
+//	0xFFE1  Welcome  server  u64 nonce of the Hello; data (0–512)
 //	0xFFE2  Refusal  server  u8 code; text (0–255)
 //
-// Hello is the first packet of a session. Format and version stay where they are in all formats, and so does all of
-// Refusal: so every server can tell every client that they do not understand one another. After a Refusal the server
-// ends the session with the same text as the reason. Ticket and text are UTF-8 without control characters. The ids from
-// FirstID to LastID are the handshake's.
+// Hello is the first packet of a session. The positions of format and version, and the layout of Refusal, are the same
+// in all formats, so that every server can send a Refusal to every client. After a Refusal the server ends the session
+// with the same text as the reason. Ticket and text are UTF-8 without control characters. The ids from FirstID to
+// LastID are reserved for the handshake.
 package handshake

@@ -10,18 +10,18 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// An entrant is one session of a Server: a player who wants to join, and then the game's handler. Its fields belong to
-// the callbacks, which come one at a time, but for those behind mu.
+// An entrant is the handler of one session of a Server: it does the handshake, then forwards callbacks to the game's
+// handler. Only its callbacks, which do not overlap, use its fields, except those guarded by mu.
 type entrant struct {
-	server  *Server
-	ticket  string          // taken, until the end; "" for none
-	handler gamenet.Handler // the game's; nil before it is the game's turn
-	told    bool            // Refused has been
+	server   *Server
+	ticket   string          // held until the end; "" for none
+	handler  gamenet.Handler // the game's; nil until the player is admitted
+	notified bool            // Refused was called
 
 	mu      sync.Mutex
 	limit   clockwork.Timer
-	decided bool  // Hello has come, or need not come any more
-	late    error // Hello did not come in time
+	decided bool  // the first packet has arrived, or is no longer expected
+	late    error // set if Hello did not arrive in time
 }
 
 func (e *entrant) OnConnected(s *gamenet.Session) {
@@ -30,8 +30,7 @@ func (e *entrant) OnConnected(s *gamenet.Session) {
 	e.limit = e.server.cfg.Clock.AfterFunc(e.server.cfg.Limit, func() { e.timeout(s) })
 }
 
-// timeout refuses who has not said Hello. It runs beside the callbacks, and so leaves it to OnDisconnected to call what
-// is the game's.
+// timeout refuses a session that has not sent Hello. It may overlap the callbacks, so OnDisconnected calls Refused.
 func (e *entrant) timeout(s *gamenet.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -43,7 +42,7 @@ func (e *entrant) timeout(s *gamenet.Session) {
 	answer(s, late)
 }
 
-// decide ends the wait for Hello. It reports false if that was over.
+// decide ends the wait for Hello. It reports false if the wait had already ended.
 func (e *entrant) decide() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -66,11 +65,11 @@ func (e *entrant) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 	}
 }
 
-// errOver is the error for the other side if it begins the handshake again.
+// errOver is the reason for the other side if it begins the handshake again.
 const errOver = "the handshake is over"
 
-// enter answers the first packet. A ticket is taken before Admit is asked, so that Admit sees it once at a time, and
-// given back before the player is refused, so that it is good for another attempt at once.
+// enter answers the first packet. It reserves the ticket before it calls Admit, so that no two calls of Admit share a
+// ticket, and releases it before it refuses the player, so that another attempt can use it at once.
 func (e *entrant) enter(s *gamenet.Session, p gamenet.Packet) {
 	hello, err := readHello(p, e.server.cfg.Version)
 	if err == nil {
@@ -92,7 +91,7 @@ func (e *entrant) enter(s *gamenet.Session, p gamenet.Packet) {
 	e.handler.OnConnected(s)
 }
 
-// welcome tells a player who is in. Without a Welcome the session ends.
+// welcome sends Welcome. If that fails the session ends.
 func welcome(s *gamenet.Session, nonce uint64, data []byte) {
 	err := checkData("Welcome", data)
 	if err == nil {
@@ -103,23 +102,23 @@ func welcome(s *gamenet.Session, nonce uint64, data []byte) {
 	}
 }
 
-// refuse does not let the player in.
+// refuse rejects the player and calls Refused.
 func (e *entrant) refuse(s *gamenet.Session, why error) {
-	e.tell(s, why)
+	e.notify(s, why)
 	answer(s, refusalFor(why))
 }
 
-// answer tells a player who is not in, and ends the session.
+// answer sends a refusal and ends the session.
 func answer(s *gamenet.Session, r *RefusedError) {
-	// A refusal that cannot be sent is followed by the end, with the same text.
+	// If the refusal cannot be sent, the reason of Disconnect has the same text.
 	_ = s.Send(gamenet.Packet{ID: IDRefusal, Payload: appendRefusal(nil, r)})
 	s.Disconnect(clean(r.Text))
 }
 
-// tell calls Refused, once.
-func (e *entrant) tell(s *gamenet.Session, why error) {
-	if refused := e.server.cfg.Refused; refused != nil && !e.told {
-		e.told = true
+// notify calls Refused, once.
+func (e *entrant) notify(s *gamenet.Session, why error) {
+	if refused := e.server.cfg.Refused; refused != nil && !e.notified {
+		e.notified = true
 		refused(s, why)
 	}
 }
@@ -140,10 +139,10 @@ func (e *entrant) OnDisconnected(s *gamenet.Session, cause error) {
 		e.handler.OnDisconnected(s, cause)
 		return
 	}
-	e.tell(s, cmp.Or(e.late, cause))
+	e.notify(s, cmp.Or(e.late, cause))
 }
 
-// release gives the ticket back.
+// release releases the ticket.
 func (e *entrant) release() {
 	e.server.release(e.ticket)
 	e.ticket = ""

@@ -12,8 +12,8 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// The packets of the handshake. Games leave the ids from FirstID to LastID alone, in both directions and also after the
-// handshake: a session in which one comes then ends.
+// The ids of the handshake's packets. Games must not use the ids from FirstID to LastID, in either direction: a session
+// that receives one after the handshake ends.
 const (
 	FirstID uint16 = 0xFFE0
 	LastID  uint16 = 0xFFEF
@@ -23,8 +23,8 @@ const (
 	IDRefusal uint16 = 0xFFE2 // server → player
 )
 
-// The limits of what a packet holds, in bytes. With them the largest one, a Hello, has 785 bytes, the header of
-// gamenet.U16 included: MaxPacket must not be less.
+// The limits of the fields, in bytes. With them the largest packet, a Hello, has 785 bytes, the header of gamenet.U16
+// included: MaxPacket must not be less.
 const (
 	MaxTicket = 255
 	MaxData   = 512 // of Hello and of Welcome
@@ -34,21 +34,21 @@ const (
 // format is the format of the handshake's own packets.
 const format = 1
 
-// ErrInvalid says that what was received is not a packet of the handshake, or not the one that was to come. It is
-// wrapped with what is wrong.
+// ErrInvalid means that a received packet is not a valid packet of the handshake, or not the expected one. It is
+// wrapped with details.
 var ErrInvalid = errors.New("handshake: invalid packet")
 
-// A Hello asks to be let into the game.
+// A Hello is a player's request to join the game.
 type Hello struct {
 	Version uint32 // of the game's own protocol
-	Nonce   uint64 // comes back in Welcome
+	Nonce   uint64 // copied into Welcome
 	Ticket  string // the player session id; "" without one. UTF-8 without control characters, at most MaxTicket bytes
-	Data    []byte // the game's own, a name or a team say: at most MaxData bytes
+	Data    []byte // the game's own, such as a name or a team: at most MaxData bytes
 }
 
 var order = binary.LittleEndian
 
-// helloHead is the number of bytes that all Hellos have, of whatever format and version.
+// helloHead is the size of the part that is the same in all formats and versions of Hello.
 const helloHead = 1 + 4
 
 // appendHello adds the payload of a Hello whose ticket and data are valid.
@@ -59,8 +59,8 @@ func appendHello(dst []byte, h Hello) []byte {
 	return append(dst, h.Data...)
 }
 
-// readHello reads a Hello. It looks at the versions first, so that one who speaks another can be told so whatever
-// follows: that is a *RefusedError. Other errors wrap ErrInvalid. The Hello does not refer to the packet.
+// readHello reads a Hello. It checks the versions first, because the rest of another version may differ, and returns a
+// *RefusedError for another one. Other errors wrap ErrInvalid. The Hello does not alias the packet.
 func readHello(p gamenet.Packet, version uint32) (Hello, error) {
 	b := p.Payload
 	if p.ID != IDHello || len(b) < helloHead {
@@ -88,10 +88,10 @@ func readHello(p gamenet.Packet, version uint32) (Hello, error) {
 	return h, checkData("Hello", h.Data)
 }
 
-// validTicket says whether a Hello may have a ticket.
+// validTicket reports whether a ticket is valid in a Hello.
 func validTicket(ticket string) bool { return len(ticket) <= MaxTicket && plain(ticket) }
 
-// checkData refuses data that is too long for a packet.
+// checkData rejects data that is too long for a packet.
 func checkData(packet string, data []byte) error {
 	if len(data) > MaxData {
 		return fmt.Errorf("%w: the data of %s has %d bytes, at most %d are allowed",
@@ -120,7 +120,7 @@ func appendRefusal(dst []byte, r *RefusedError) []byte {
 	return append(append(dst, byte(r.Code)), clean(r.Text)...)
 }
 
-// readRefusal reads a refusal. An error wraps ErrInvalid. A code that this side does not know is Other.
+// readRefusal reads a refusal. An error wraps ErrInvalid. An unknown code becomes Other.
 func readRefusal(payload []byte) (*RefusedError, error) {
 	if len(payload) == 0 {
 		return nil, fmt.Errorf("%w: the refusal is empty", ErrInvalid)
@@ -135,13 +135,13 @@ func readRefusal(payload []byte) (*RefusedError, error) {
 	return r, nil
 }
 
-// plain says whether a text may be shown to people as it is.
+// plain reports whether a text may be shown to people unchanged.
 func plain(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// clean makes a text one that a refusal may have: what may not be in it is left out, and the end is cut off if it is
-// too long.
+// clean returns a text that is valid in a refusal: without invalid UTF-8 and control characters, and truncated to
+// MaxText.
 func clean(text string) string {
 	if !plain(text) {
 		text = strings.Map(func(r rune) rune {
@@ -161,5 +161,5 @@ func clean(text string) string {
 	return text[:end]
 }
 
-// ours says whether a packet id belongs to the handshake.
+// ours reports whether a packet id belongs to the handshake.
 func ours(id uint16) bool { return FirstID <= id && id <= LastID }

@@ -6,24 +6,24 @@ import (
 	"strconv"
 )
 
-// A Code is why a server does not let a player in, as far as a client can act on it. The numbers are those on the wire;
-// a client takes one that it does not know for Other.
+// A Code is the reason why a server refuses a player, as far as a client can act on it. The numbers are those on the
+// wire; a client treats an unknown one as Other.
 type Code uint8
 
 // The codes.
 const (
-	Other   Code = iota // anything else; the text says what
-	Invalid             // what the client sent is no Hello
-	// The server speaks another version: one of the two has to be updated. The ticket is still good.
+	Other   Code = iota // anything else; see the text
+	Invalid             // the client sent no valid Hello
+	// The server has another version: one side must be updated. The ticket is still valid.
 	VersionMismatch
 	TicketMissing // a player session is needed
 	TicketRefused // the player session is unknown, has ended, or is another player's: get a new one
-	TicketInUse   // the player session is that of another connection, which may be ending just now
-	Full          // no place is free: another game session, or later
+	TicketInUse   // another connection, which may be ending, holds the player session
+	Full          // no slot is free: try another game session, or later
 	NoSession     // the server has no game session
-	Ending        // the server is ending: another game session
-	Unavailable   // the ticket could not be checked just now: later
-	Timeout       // Hello did not come in time
+	Ending        // the server is ending: try another game session
+	Unavailable   // the ticket could not be checked: try later
+	Timeout       // Hello did not arrive in time
 	codes         // the number of codes
 )
 
@@ -32,7 +32,7 @@ var codeNames = [codes]string{
 	"Ending", "Unavailable", "Timeout",
 }
 
-// String is the name of the code.
+// String returns the name of the code.
 func (c Code) String() string {
 	if !c.known() {
 		return "Code(" + strconv.Itoa(int(c)) + ")"
@@ -42,11 +42,11 @@ func (c Code) String() string {
 
 func (c Code) known() bool { return c < codes }
 
-// A RefusedError says that a server has not let a player in. Admit returns one to choose the answer to the player, and
-// Dial returns what the player heard.
+// A RefusedError reports that a server refused a player. Admit returns one to choose the answer to the player, and Dial
+// returns the answer that the player received.
 type RefusedError struct {
 	Code Code
-	// for people: UTF-8 without control characters, at most MaxText bytes; what is more is left out on the way
+	// for people: UTF-8 without control characters, at most MaxText bytes; the rest is removed before sending
 	Text string
 }
 
@@ -56,7 +56,7 @@ func refusedf(code Code, format string, args ...any) *RefusedError {
 	return &RefusedError{Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
-// refusalFor returns the answer to a player for an error: no more than is meant for players.
+// refusalFor returns the answer to a player for an error. It hides the text of internal errors.
 func refusalFor(err error) *RefusedError {
 	if r, ok := errors.AsType[*RefusedError](err); ok {
 		return r

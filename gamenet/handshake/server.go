@@ -14,57 +14,57 @@ import (
 
 // ServerConfig configures a Server. Admit is required; the rest has defaults.
 type ServerConfig struct {
-	// Version is the version of the game's protocol. Who speaks another one is refused before anything else is looked
-	// at.
+	// Version is the version of the game's protocol. A client of another version is refused before anything else is
+	// checked.
 	Version uint32
-	// Admit decides about a player, and returns the handler that the session's callbacks go to from then on. It runs in
-	// the session's goroutine and may take long: it holds up this player and nobody else. ctx is done after AdmitLimit,
-	// and by StopAdmitting; it does not end when the player hangs up, of which OnDisconnected tells afterwards.
+	// Admit accepts or rejects a player, and returns the handler for all further callbacks of the session. It runs in
+	// the session's goroutine and may be slow: it delays only this player. ctx is done after AdmitLimit, and by
+	// StopAdmitting; it does not end when the player disconnects, which OnDisconnected reports afterwards.
 	//
-	// What Admit has taken when it fails it gives back itself. When it succeeds the handler's OnConnected is called in
-	// any case, also if the player has gone meanwhile, and thus OnDisconnected, which gives back.
+	// If Admit fails, it must itself release what it acquired. If it succeeds, the handler's OnConnected is always
+	// called, even if the player has disconnected meanwhile, and so is OnDisconnected, which must release it.
 	//
-	// A *RefusedError is sent to the player. Of any other error the player learns only that it was refused: Unavailable
-	// or Ending when ctx is done, Other otherwise.
+	// A *RefusedError is sent to the player. For other errors the player receives only a code: Unavailable or Ending
+	// when ctx is done, Other otherwise; Invalid with its text for one that wraps ErrInvalid.
 	Admit func(ctx context.Context, s *gamenet.Session, hello Hello) (Admission, error)
-	// Unticketed lets players without a ticket come as far as Admit. Otherwise they are refused.
+	// Unticketed passes players without a ticket to Admit. Otherwise they are refused.
 	Unticketed bool
-	// Limit is the time for Hello to come, from when the session is connected; default 5 s.
-	// gamenet.Config.FirstPacketTimeout is not needed beside it.
+	// Limit is the time after the session is connected within which Hello must arrive; default 5 s.
+	// gamenet.Config.FirstPacketTimeout is then not needed.
 	Limit time.Duration
 	// AdmitLimit is the time after which Admit's context is done; default 10 s. gamenet.Config.IdleTimeout should be
-	// longer: nothing is received meanwhile.
+	// longer, because nothing is received meanwhile.
 	AdmitLimit time.Duration
-	// Refused is called once for each session that was not admitted, for instance to log it: why is or wraps what Admit
-	// has returned, another *RefusedError or ErrInvalid, or the session's cause if that came first. It never overlaps
-	// Admit or the callbacks of the same session. nil for nobody.
+	// Refused is called once for each session that was not admitted, for instance to log it: why is or wraps Admit's
+	// error, another *RefusedError or ErrInvalid, or the session's cause if the session ended first. It never overlaps
+	// Admit or the callbacks of the same session. May be nil.
 	Refused func(s *gamenet.Session, why error)
-	// Clock drives Limit; nil for the real one.
+	// Clock drives Limit; nil for the system clock.
 	Clock clockwork.Clock
 }
 
-// An Admission is what Admit gives to a player who is let in.
+// An Admission is Admit's result for an accepted player.
 type Admission struct {
 	// Handler gets the callbacks of the session from now on: OnConnected, when Welcome is queued, then OnPacket for
 	// each packet that follows Hello, OnClosing if it is a gamenet.ClosingHandler, and OnDisconnected. OnSent is not
-	// called, and Session.Handler is not this one. Required.
+	// called, and Session.Handler returns another handler. Required.
 	Handler gamenet.Handler
-	// Data goes to the player with Welcome: at most MaxData bytes.
+	// Data is sent to the player with Welcome: at most MaxData bytes.
 	Data []byte
 }
 
-// A Server lets players into the game of one gamenet.ServerService, or of several. Its methods may be called from any
+// A Server authenticates the players of one gamenet.ServerService, or of several. Its methods may be called from any
 // goroutine.
 type Server struct {
 	cfg  ServerConfig
-	open context.Context // done when nobody is let in any more
+	open context.Context // done after StopAdmitting
 	stop context.CancelFunc
 
 	mu      sync.Mutex
 	tickets map[string]struct{} // of sessions whose OnDisconnected has not returned
 }
 
-// NewServer makes a server. It fails with a *gamenet.ConfigError.
+// NewServer creates a server. It fails with a *gamenet.ConfigError.
 func NewServer(cfg ServerConfig) (*Server, error) {
 	cfg.Limit = cmp.Or(cfg.Limit, 5*time.Second)
 	cfg.AdmitLimit = cmp.Or(cfg.AdmitLimit, 10*time.Second)
@@ -84,14 +84,14 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// NewHandler is the session factory to give to gamenet.Config.NewHandler. The codec must have ids.
+// NewHandler is the session factory for gamenet.Config.NewHandler. The codec must have ids.
 func (s *Server) NewHandler(*gamenet.Session) gamenet.Handler { return &entrant{server: s} }
 
-// StopAdmitting lets nobody in any more: who says Hello from now on is refused with Ending, and the contexts of Admit
-// are done. Call it before the ServerService is closed, whose Close waits for Admit. It returns at once.
+// StopAdmitting stops admitting players: it refuses each later Hello with Ending, and ends the contexts of Admit. Call
+// it before ServerService.Close, which waits for Admit. It returns at once.
 func (s *Server) StopAdmitting() { s.stop() }
 
-// take takes a ticket, unless another session has it.
+// take reserves a ticket, unless another session holds it.
 func (s *Server) take(ticket string) error {
 	if ticket == "" {
 		if s.cfg.Unticketed {
@@ -108,7 +108,7 @@ func (s *Server) take(ticket string) error {
 	return nil
 }
 
-// release gives a ticket back, if there is one.
+// release releases a ticket, if it is held.
 func (s *Server) release(ticket string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *Server) release(ticket string) {
 
 var errNoHandler = errors.New("handshake: Admit has returned neither a handler nor an error")
 
-// admit asks Admit. Its errors are what Admit returned, joined with the answer to the player if that is more precise.
+// admit calls Admit. It joins Admit's error with the answer to the player if that is more precise.
 func (s *Server) admit(session *gamenet.Session, hello Hello) (Admission, error) {
 	if s.open.Err() != nil {
 		return Admission{}, errEnding

@@ -1,4 +1,4 @@
-// Package netmetrics counts what the services of package gamenet do, for Prometheus.
+// Package netmetrics exports the metrics of gamenet's services to Prometheus.
 //
 //	metrics, err := netmetrics.New(prometheus.DefaultRegisterer, prometheus.Labels{"service": "players"})
 //	if err != nil {
@@ -6,19 +6,19 @@
 //	}
 //	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Metrics: metrics, NewHandler: …}})
 //
-// Names are gamenet_<noun>_<what>_<unit>. The labels reason and direction have a fixed set of values; nothing that a
-// peer sends becomes one.
+// Names are gamenet_<noun>_<what>_<unit>. The labels reason and direction have a fixed set of values; no data of a peer
+// becomes one.
 //
-//	gamenet_sessions_accepted_total          sessions that got a place
-//	gamenet_sessions_active                  sessions that have one
-//	gamenet_sessions_refused_total{reason}   connections turned away: full, full_address, service_closed, other
-//	gamenet_sessions_closed_total{reason}    sessions that have ended: see Reasons
+//	gamenet_sessions_accepted_total          accepted sessions
+//	gamenet_sessions_active                  current sessions
+//	gamenet_sessions_refused_total{reason}   rejected connections: full, full_address, service_closed, other
+//	gamenet_sessions_closed_total{reason}    ended sessions: see Reasons
 //	gamenet_bytes_total{direction}           headers included: in, out
 //	gamenet_packets_total{direction}         in, out
-//	gamenet_packets_dropped_total            what full queues have cost
-//	gamenet_write_packets                    packets that one write completed
-//	gamenet_queued_bytes                     what waits for a session after a write to it
-//	gamenet_callback_seconds                 callbacks for what one read brought, together
+//	gamenet_packets_dropped_total            packets dropped because of full queues
+//	gamenet_write_packets                    packets completed by one write
+//	gamenet_queued_bytes                     bytes queued for a session after a write to it
+//	gamenet_callback_seconds                 total time of the callbacks of one read
 package netmetrics
 
 import (
@@ -31,7 +31,7 @@ import (
 
 var _ gamenet.Metrics = (*Metrics)(nil)
 
-// Metrics counts what one or several services do. Its methods are those of gamenet.Metrics; they take no lock, and
+// Metrics counts the activity of one or several services. It implements gamenet.Metrics; its methods use no lock, and
 // Received and Sent allocate nothing.
 type Metrics struct {
 	collectors []prometheus.Collector
@@ -49,18 +49,18 @@ type Metrics struct {
 }
 
 var (
-	// callbackBuckets go from a microsecond, which a small packet takes, to a second, in which a game has missed all
-	// its ticks.
+	// callbackBuckets range from a microsecond, the time of a small packet, to a second, in which a game misses all its
+	// ticks.
 	callbackBuckets = []float64{.000001, .0000025, .00001, .000025, .0001, .00025, .001, .0025, .01, .025, .1, .25, 1}
-	// packetBuckets go to 256 packets in a write.
+	// packetBuckets range to 256 packets in a write.
 	packetBuckets = prometheus.ExponentialBuckets(1, 2, 9)
-	// byteBuckets go from an empty queue to 1 MiB, the default of gamenet.Config.QueueBytes, and a larger one.
+	// byteBuckets range from an empty queue past 1 MiB, the default of gamenet.Config.QueueBytes, to 4 MiB.
 	byteBuckets = []float64{0, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20}
 )
 
-// New makes metrics and registers them. labels go with every series and may be nil; services that are told apart each
-// have their own Metrics, with the same names of labels and different values. The error is the registerer's, when the
-// same metrics are registered already, say; then none of them is.
+// New creates metrics and registers them. labels are added to every series and may be nil. To distinguish services,
+// give each its own Metrics, with the same label names and different values. The error is the registerer's, for
+// instance when the same metrics are already registered; then New registers none.
 func New(registerer prometheus.Registerer, labels prometheus.Labels) (*Metrics, error) {
 	m := new(Metrics)
 	m.makeSessions()
@@ -78,12 +78,12 @@ func New(registerer prometheus.Registerer, labels prometheus.Labels) (*Metrics, 
 }
 
 func (m *Metrics) makeSessions() {
-	m.accepted = m.counter("gamenet_sessions_accepted_total", "Sessions that got a place.")
+	m.accepted = m.counter("gamenet_sessions_accepted_total", "Accepted sessions.")
 	m.active = prometheus.NewGauge(prometheus.GaugeOpts{Name: "gamenet_sessions_active",
-		Help: "Sessions that have a place."})
+		Help: "Current sessions."})
 	m.collectors = append(m.collectors, m.active)
-	m.refused = m.counters("gamenet_sessions_refused_total", "Connections that were turned away.", "reason")
-	m.closed = m.counters("gamenet_sessions_closed_total", "Sessions that have ended.", "reason")
+	m.refused = m.counters("gamenet_sessions_refused_total", "Rejected connections.", "reason")
+	m.closed = m.counters("gamenet_sessions_closed_total", "Ended sessions.", "reason")
 	for _, reason := range refusals() {
 		m.refused.WithLabelValues(reason)
 	}
@@ -97,11 +97,11 @@ func (m *Metrics) makeTraffic() {
 	m.bytesIn, m.bytesOut = bytes.WithLabelValues("in"), bytes.WithLabelValues("out")
 	packets := m.counters("gamenet_packets_total", "Packets.", "direction")
 	m.packetsIn, m.packetsOut = packets.WithLabelValues("in"), packets.WithLabelValues("out")
-	m.dropped = m.counter("gamenet_packets_dropped_total", "Packets that found a queue full, or made place for others.")
-	m.writePackets = m.histogram("gamenet_write_packets", "Packets that one write completed.", packetBuckets)
+	m.dropped = m.counter("gamenet_packets_dropped_total", "Packets dropped because of full queues.")
+	m.writePackets = m.histogram("gamenet_write_packets", "Packets completed by one write.", packetBuckets)
 	m.queuedBytes = m.histogram("gamenet_queued_bytes",
-		"Bytes that wait for a session after a write to it.", byteBuckets)
-	m.callbackSeconds = m.histogram("gamenet_callback_seconds", "Time of the callbacks for what one read brought.",
+		"Bytes queued for a session after a write to it.", byteBuckets)
+	m.callbackSeconds = m.histogram("gamenet_callback_seconds", "Total time of the callbacks of one read.",
 		callbackBuckets)
 }
 

@@ -8,7 +8,7 @@ import (
 
 const (
 	panicked = "panic" // of a callback or of the session factory
-	other    = "other" // a cause that is none of gamenet's
+	other    = "other" // any cause that is not listed
 )
 
 type namedCause struct {
@@ -16,8 +16,8 @@ type namedCause struct {
 	name  string
 }
 
-// causes are the labels of gamenet's causes. The first that fits counts: a handshake that failed wraps what the
-// connection said, whatever that was.
+// causes are the labels of gamenet's causes. The first match counts, because a failed handshake wraps any error of the
+// connection.
 var causes = []namedCause{
 	{gamenet.ErrHandshake, "handshake"},
 	{gamenet.ErrPeerClosed, "peer_closed"}, // a *gamenet.PeerError too: its text is the peer's
@@ -37,8 +37,8 @@ var refusalCauses = []namedCause{
 	{gamenet.ErrServiceClosed, "service_closed"},
 }
 
-// Reasons are all values that the label reason of gamenet_sessions_closed_total can have. A session that nobody has
-// used shows up with its reason as well: one whose handshake failed, or whose factory made no handler ("other").
+// Reasons returns all values of the label reason of gamenet_sessions_closed_total. That metric also counts sessions
+// that never connected, whose handshake failed or whose factory returned no handler ("other").
 func Reasons() []string { return names(causes, panicked, other) }
 
 func refusals() []string { return names(refusalCauses, other) }
@@ -51,7 +51,7 @@ func names(of []namedCause, more ...string) []string {
 	return append(list, more...)
 }
 
-// reason is the label of what a session ended for.
+// reason returns the label for the cause of a session's end.
 func reason(cause error) string {
 	if _, ok := errors.AsType[*gamenet.PanicError](cause); ok {
 		return panicked
@@ -59,7 +59,7 @@ func reason(cause error) string {
 	return name(causes, cause)
 }
 
-// refusal is the label of what a connection was turned away for.
+// refusal returns the label for the cause of a connection's rejection.
 func refusal(cause error) string { return name(refusalCauses, cause) }
 
 func name(of []namedCause, cause error) string {

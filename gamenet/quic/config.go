@@ -44,7 +44,7 @@ func defaults() *quicgo.Config {
 	}
 }
 
-// serverConfig is how a server behaves. It sends no keep-alives: the clients do.
+// serverConfig returns a server's configuration. It sends no keep-alives: the clients do.
 func serverConfig(given *quicgo.Config) *quicgo.Config {
 	c := defaults()
 	if given != nil {
@@ -64,7 +64,7 @@ func serverConfig(given *quicgo.Config) *quicgo.Config {
 	return c
 }
 
-// clientConfig is how a client behaves.
+// clientConfig returns a client's configuration.
 func clientConfig(given *quicgo.Config) *quicgo.Config {
 	c := defaults()
 	c.KeepAlivePeriod = keepAlive

@@ -15,9 +15,9 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// Conn is the connection of one session; Session.Conn gives it. Reading and writing are those of its stream. An error
-// is io.EOF when the other side has closed, net.ErrClosed after Close, os.ErrDeadlineExceeded after a deadline, and
-// else what happened, with the errors of quic-go inside for errors.AsType.
+// Conn is the connection of one session; Session.Conn returns it. Read and Write use its stream. Errors are io.EOF when
+// the other side has closed, net.ErrClosed after Close, os.ErrDeadlineExceeded after a deadline, and otherwise wrap the
+// errors of quic-go for errors.AsType.
 type Conn struct {
 	quic      *quicgo.Conn
 	socket    *socket
@@ -25,7 +25,7 @@ type Conn struct {
 	stream    atomic.Pointer[quicgo.Stream] // nil on a server before HandshakeContext
 	datagrams datagrams
 
-	writing  sync.Mutex // quic-go wants no Write while the stream is being ended
+	writing  sync.Mutex // quic-go forbids a Write concurrent with Close of the stream
 	wroteEnd atomic.Bool
 	readEnd  atomic.Bool
 
@@ -46,7 +46,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	}
 	n, err := stream.Read(b)
 	if n > 0 || err == nil {
-		return n, nil // an error comes again with the next Read
+		return n, nil // the next Read returns the error again
 	}
 	if err == io.EOF {
 		c.readEnd.Store(true)
@@ -54,7 +54,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return 0, c.named(err)
 }
 
-// Write implements net.Conn. It returns when all but the last packet of UDP has been sent, which flow and congestion
+// Write implements net.Conn. It returns when all but the last UDP packet has been sent, which flow and congestion
 // control may delay.
 func (c *Conn) Write(b []byte) (int, error) {
 	stream, err := c.opened()
@@ -67,7 +67,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return n, c.named(err)
 }
 
-// CloseWrite implements gamenet.Conn. It waits for a Write under way.
+// CloseWrite implements gamenet.Conn. It waits for a running Write.
 func (c *Conn) CloseWrite() error {
 	stream, err := c.opened()
 	if err != nil {
@@ -82,8 +82,8 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// Close implements net.Conn: the connection ends now, and with it what has not arrived. Only when both sides have ended
-// their streams does it wait until everything has, for a second at most.
+// Close implements net.Conn: it ends the connection at once and discards undelivered data. Only if both sides have
+// ended their streams, it waits until everything has arrived, for a second at most.
 func (c *Conn) Close() error {
 	c.closeOnce.Do(func() {
 		if c.wroteEnd.Load() && c.readEnd.Load() {
@@ -100,21 +100,22 @@ func (c *Conn) Close() error {
 // lingering limits how long Close waits for the last acknowledgements.
 const lingering = time.Second
 
-// linger waits until both sides have everything. quic-go does not say when the other side has acknowledged the end of a
-// stream, but it then gives the client credit for another one. With it the client knows that the server has read
-// everything and has been told that the client has everything; so the client closes, and the server waits for that.
+// linger waits until both sides have received everything. quic-go does not report when the other side has acknowledged
+// the end of a stream, but the server then grants the client credit for another one. The credit shows the client that
+// the server has read everything and received all acknowledgements; so the client closes, and the server waits for
+// that.
 func (c *Conn) linger() {
 	ctx, cancel := context.WithTimeout(c.quic.Context(), lingering)
 	defer cancel()
 	if c.client {
-		_, _ = c.quic.OpenStreamSync(ctx) // if it fails nobody is left to wait for
+		_, _ = c.quic.OpenStreamSync(ctx) // an error also ends the wait
 		return
 	}
 	<-ctx.Done()
 }
 
-// end closes the connection of quic-go, with what the other side is to hear. It returns when the goroutines of the
-// connection have ended.
+// end closes quic-go's connection and sends code and reason. It returns when the goroutines of the connection have
+// ended.
 func (c *Conn) end(code quicgo.ApplicationErrorCode, reason string) {
 	_ = c.quic.CloseWithError(code, reason) // it cannot fail
 }
@@ -140,15 +141,15 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 	return c.withStream(func(s *quicgo.Stream) error { return s.SetWriteDeadline(t) })
 }
 
-// ConnectionState is what was agreed on in the handshake, TLS included.
+// ConnectionState returns the result of the handshake, TLS included.
 func (c *Conn) ConnectionState() quicgo.ConnectionState { return c.quic.ConnectionState() }
 
-// ConnectionStats is what QUIC knows of the path: round-trip times and losses.
+// ConnectionStats returns QUIC's statistics of the path: round-trip times and losses.
 func (c *Conn) ConnectionStats() quicgo.ConnectionStats { return c.quic.ConnectionStats() }
 
 var errNotOpen = errors.New("quic: the handshake has not been done")
 
-// opened is the stream, if the connection may be used.
+// opened returns the stream, if the connection is usable.
 func (c *Conn) opened() (*quicgo.Stream, error) {
 	stream := c.stream.Load()
 	switch {
@@ -168,7 +169,7 @@ func (c *Conn) withStream(do func(*quicgo.Stream) error) error {
 	return do(stream)
 }
 
-// named gives an error of quic-go the name that the rest of Go has for it.
+// named maps an error of quic-go to the error of the standard library.
 func (c *Conn) named(err error) error {
 	switch {
 	case err == nil, err == io.EOF, errors.Is(err, os.ErrDeadlineExceeded):
@@ -183,16 +184,16 @@ func (c *Conn) named(err error) error {
 // The application error codes that end a connection.
 const (
 	codeClosed   quicgo.ApplicationErrorCode = 0 // Close was called
-	codeProtocol quicgo.ApplicationErrorCode = 1 // the other side speaks something else
+	codeProtocol quicgo.ApplicationErrorCode = 1 // the other side has another protocol
 )
 
-// A brokenError is the end of a connection that nobody on this side has closed. All such errors of quic-go are
-// net.ErrClosed too, which everywhere else in Go means one's own Close: this one is not.
+// A brokenError is the end of a connection that this side has not closed. quic-go's errors for it match net.ErrClosed,
+// which elsewhere in Go means a local Close; a brokenError does not.
 type brokenError struct{ cause error }
 
 func (e *brokenError) Error() string { return "quic: " + e.cause.Error() }
 
-// Is finds everything but net.ErrClosed in the cause.
+// Is matches everything but net.ErrClosed in the cause.
 func (e *brokenError) Is(target error) bool {
 	return target != net.ErrClosed && errors.Is(e.cause, target)
 }
@@ -200,7 +201,7 @@ func (e *brokenError) Is(target error) bool {
 // As finds the errors of quic-go and crypto/tls in the cause.
 func (e *brokenError) As(target any) bool { return errors.As(e.cause, target) }
 
-// broken names the end of a connection as the rest of Go does: io.EOF when the other side has closed it.
+// broken maps the end of a connection: to io.EOF when the other side has closed it.
 func broken(err error) error {
 	if e, ok := errors.AsType[*quicgo.ApplicationError](err); ok && e.Remote && e.ErrorCode == codeClosed {
 		return io.EOF

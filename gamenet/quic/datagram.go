@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// waitingDatagrams is how many of a connection wait for the network at most, besides the 32 that quic-go keeps.
+	// waitingDatagrams is how many datagrams of a connection may wait for the network, besides the 32 that quic-go
+	// queues.
 	waitingDatagrams = 32
 	// smallDatagram fits into one packet on every path.
 	smallDatagram = 1000
 )
 
-// datagrams is what a connection sends datagrams with. quic-go makes the sender wait when the network takes no more,
-// and a session's sender must not: so a goroutine does, which exists from the first datagram on.
+// datagrams is the send queue of a connection's datagrams. quic-go blocks the sender while the network is congested,
+// and a session's sender must not block: so a goroutine sends, which exists from the first datagram on.
 type datagrams struct {
-	small   int // up to this size a datagram fits without asking
+	small   int // up to this size a datagram fits without datagramLimit
 	start   sync.Once
 	waiting chan *[]byte
 	running sync.WaitGroup
@@ -29,7 +30,7 @@ type datagrams struct {
 
 var datagramBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// SendDatagram implements gamenet.DatagramConn. b is copied. When too many wait the oldest is dropped.
+// SendDatagram implements gamenet.DatagramConn. It copies b. When too many wait it drops the oldest.
 func (c *Conn) SendDatagram(b []byte) error {
 	if _, err := c.opened(); err != nil {
 		return err
@@ -53,9 +54,9 @@ func (c *Conn) SendDatagram(b []byte) error {
 	return nil
 }
 
-// push queues a datagram, in the place of the oldest if there is no other.
+// push queues a datagram. If the queue is full it drops the oldest one.
 func (d *datagrams) push(buffer *[]byte) {
-	for d.waiting != nil { // nil: Close came first
+	for d.waiting != nil { // nil after a Close before the first datagram
 		select {
 		case d.waiting <- buffer:
 			return
@@ -69,13 +70,13 @@ func (d *datagrams) push(buffer *[]byte) {
 	}
 }
 
-// stop waits until nothing is sent any more. The connection is closed.
+// stop waits until the sending goroutine has ended. The connection must be closed.
 func (d *datagrams) stop() {
-	d.start.Do(func() {}) // nothing begins any more
+	d.start.Do(func() {}) // no goroutine starts any more
 	d.running.Wait()
 }
 
-// sendDatagrams sends what waits until the connection ends.
+// sendDatagrams sends the queued datagrams until the connection ends.
 func (c *Conn) sendDatagrams() {
 	ended := c.quic.Context().Done()
 	for {
@@ -83,18 +84,18 @@ func (c *Conn) sendDatagrams() {
 		case <-ended:
 			return
 		case buffer := <-c.datagrams.waiting:
-			// It fails when the connection has ended, which the next turn sees, or when the path has just become
-			// narrower: then this datagram is lost.
+			// It fails when the connection has ended, which ends the loop, or when the limit of the path has just
+			// become smaller: then this datagram is lost.
 			_ = c.quic.SendDatagram(*buffer) // copies
 			datagramBuffers.Put(buffer)
 		}
 	}
 }
 
-// tooLarge is more than any datagram holds. Nobody reads or writes it.
+// tooLarge is larger than any datagram. It is never read or written.
 var tooLarge [1 << 16]byte
 
-// datagramLimit is the size of the largest datagram at this moment. quic-go tells it to those who exceed it.
+// datagramLimit returns the current maximum size of a datagram. quic-go reports it only in the error for a larger one.
 func (c *Conn) datagramLimit() int {
 	e, ok := errors.AsType[*quicgo.DatagramTooLargeError](c.quic.SendDatagram(tooLarge[:]))
 	if !ok {

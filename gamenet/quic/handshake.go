@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// version is the first byte of the client's stream: what follows are gamenet's packets. It also makes the stream
-// visible to the server, which notices it with the first byte, not when it is opened.
+// version is the first byte of the client's stream; gamenet's packets follow. It also makes the stream visible to the
+// server, which sees a stream only with its first byte.
 const version = 1
 
 var errNoDatagrams = errors.New("quic: the other side takes no datagrams")
 
-// open makes the stream of a client.
+// open opens the stream of a client.
 func (c *Conn) open(ctx context.Context) error {
 	if err := c.agree(); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (c *Conn) open(ctx context.Context) error {
 	if err != nil {
 		return c.named(err)
 	}
-	if _, err := stream.Write([]byte{version}); err != nil { // which does not wait: the packet has place
+	if _, err := stream.Write([]byte{version}); err != nil { // does not wait: the packet has space
 		return c.named(err)
 	}
 	c.stream.Store(stream)
@@ -31,7 +31,7 @@ func (c *Conn) open(ctx context.Context) error {
 }
 
 // HandshakeContext implements gamenet.Handshaker: on a server it waits for the client's stream and reads the version.
-// On a client everything is done.
+// On a client Dial has completed the handshake.
 func (c *Conn) HandshakeContext(ctx context.Context) error {
 	if c.stream.Load() != nil {
 		return nil
@@ -62,7 +62,7 @@ func (c *Conn) HandshakeContext(ctx context.Context) error {
 	return nil
 }
 
-// waited names an error of something that ctx limits.
+// waited maps an error of a call that ctx limits.
 func (c *Conn) waited(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -70,7 +70,7 @@ func (c *Conn) waited(ctx context.Context, err error) error {
 	return c.named(err)
 }
 
-// agree checks what the other side offers.
+// agree checks that the other side supports datagrams.
 func (c *Conn) agree() error {
 	if !c.quic.ConnectionState().SupportsDatagrams.Remote {
 		c.end(codeProtocol, "datagrams are needed")

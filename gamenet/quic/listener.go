@@ -11,7 +11,7 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// A listener takes in connections whose QUIC handshake is done.
+// A listener accepts connections whose QUIC handshake is complete.
 type listener struct {
 	quic   *quicgo.Listener
 	socket *socket
@@ -21,20 +21,20 @@ type listener struct {
 }
 
 func (l *listener) Accept() (gamenet.Conn, error) {
-	// The connection's hold on the socket begins here: otherwise Close could cut one that is between quic-go and us,
-	// without a word to its client.
+	// Retain the socket for the connection first: otherwise Close could close the socket between quic-go's Accept and
+	// ours, without notifying the client.
 	if !l.retain() {
 		return nil, fmt.Errorf("quic: accept: %w", net.ErrClosed)
 	}
 	quic, err := l.quic.Accept(context.Background())
-	if err != nil { // only when it is closed
+	if err != nil { // only after Close
 		l.socket.release()
 		return nil, fmt.Errorf("quic: accept: %w", err)
 	}
 	return &Conn{quic: quic, socket: l.socket}, nil
 }
 
-// retain makes whoever calls it a user of the socket, unless the listener is closed.
+// retain adds a user of the socket. It reports false if the listener is closed.
 func (l *listener) retain() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,8 +44,8 @@ func (l *listener) retain() bool {
 	return !l.closed
 }
 
-// Close implements gamenet.Listener. Handshakes under way are refused, and so are connections that nobody has accepted;
-// an Accept that waits may still get one. The port is free when the last connection that was accepted has been closed.
+// Close implements gamenet.Listener. It refuses unfinished handshakes and connections not accepted yet; a waiting
+// Accept may still return one. The port is free when the last accepted connection is closed.
 func (l *listener) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -56,7 +56,7 @@ func (l *listener) Close() error {
 	l.mu.Unlock()
 	_ = l.quic.Close() // it cannot fail
 	for {
-		quic, err := l.quic.Accept(context.Background()) // does not wait any more
+		quic, err := l.quic.Accept(context.Background()) // does not wait after Close
 		if err != nil {
 			break
 		}

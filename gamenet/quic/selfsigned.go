@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// SelfSigned makes a certificate, and a client that trusts this certificate and no other: for tests, for development
-// and for games within one network, where no authority vouches for a server. Players on the internet need a server with
-// a certificate that their systems trust.
+// SelfSigned returns TLS configurations for a server with a new certificate and for a client that trusts only this
+// certificate: for tests, for development and for games within one network, where no CA certifies a server. For players
+// on the internet the server needs a certificate that their systems trust.
 //
-// hosts are the names and IP addresses of the server; without any it is localhost, 127.0.0.1 and ::1. The client
-// expects the first of them, whatever address it dials. The certificate is valid for a year, and so is the client,
-// which is of no use to a server with another one: both must come from the same call. A client in another program can
-// be given server.Certificates[0].Certificate[0], the certificate in DER, for its tls.Config.RootCAs.
+// hosts are the names and IP addresses of the server; the default is localhost, 127.0.0.1 and ::1. The client expects
+// the first of them, whatever address it dials. The certificate is valid for a year. Both configurations must be from
+// the same call, because the client rejects any other certificate. A client in another program can add
+// server.Certificates[0].Certificate[0], the certificate in DER, to its tls.Config.RootCAs.
 func SelfSigned(hosts ...string) (server, client *tls.Config, err error) {
 	if len(hosts) == 0 {
 		hosts = []string{"localhost", "127.0.0.1", "::1"}
@@ -30,7 +30,7 @@ func SelfSigned(hosts ...string) (server, client *tls.Config, err error) {
 	now := time.Now()
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: hosts[0]},
-		NotBefore:             now.Add(-time.Hour), // for clients whose clocks are behind
+		NotBefore:             now.Add(-time.Hour), // for clients with slow clocks
 		NotAfter:              now.AddDate(1, 0, 0),
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

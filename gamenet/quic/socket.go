@@ -8,8 +8,8 @@ import (
 	quicgo "github.com/quic-go/quic-go"
 )
 
-// A socket is a UDP socket with what quic-go runs on it. It is closed when the last of its users, a listener and
-// connections, has released it: closing it earlier would cut the others.
+// A socket is a UDP socket with its quic-go transport. It is closed when the last of its users, a listener and
+// connections, has released it: closing it earlier would end the others.
 type socket struct {
 	transport *quicgo.Transport
 
@@ -26,21 +26,21 @@ func openSocket(ctx context.Context, address string) (*socket, error) {
 	return &socket{transport: &quicgo.Transport{Conn: conn}, users: 1}, nil
 }
 
-// retain adds a user. Whoever calls it is one.
+// retain adds a user. Only a user may call it.
 func (s *socket) retain() {
 	s.mu.Lock()
 	s.users++
 	s.mu.Unlock()
 }
 
-// release takes a user away. After the last one the socket is closed and nothing runs any more when it returns.
+// release removes a user. The last one closes the socket; all its goroutines have then ended.
 func (s *socket) release() {
 	s.mu.Lock()
 	s.users--
 	last := s.users == 0
 	s.mu.Unlock()
 	if last {
-		// Nobody is left whom it could matter to that something fails here.
+		// No user is left to receive an error.
 		_ = s.transport.Close()
 		_ = s.transport.Conn.Close()
 	}

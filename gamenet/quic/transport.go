@@ -15,24 +15,24 @@ import (
 // Transport is gamenet's transport over QUIC. A client's zero value is ready to use with servers whose certificates the
 // system trusts.
 type Transport struct {
-	// TLS is required on a server, with a certificate; see SelfSigned for a first try. A client that has none checks
-	// the server's certificate against the system's authorities and the host that it dials. Without NextProtos it is
-	// "muster-gamenet/1"; both sides must agree.
+	// TLS is required on a server, with a certificate; see SelfSigned for a first try. Without one, a client checks the
+	// server's certificate against the system's CAs and the dialed host. Without NextProtos it is "muster-gamenet/1";
+	// both sides must agree.
 	TLS *tls.Config
-	// Config is how QUIC behaves; nil for defaults that suit games: a peer that has vanished is noticed after 30 s,
-	// clients keep the connection alive with a packet every 10 s of silence, and at most 1 MiB waits to be read.
+	// Config configures QUIC; nil for defaults that suit games: a lost peer is detected after 30 s, clients send a
+	// keep-alive after every 10 s of silence, and at most 1 MiB waits to be read.
 	//
-	// Datagrams are on and 0-RTT is off whatever it says, and there is one stream.
+	// Datagrams are always on, 0-RTT is always off, and there is one stream, whatever Config sets.
 	Config *quicgo.Config
-	// ValidateAddress says whether a client has to prove its address before the server does anything for it, which
-	// takes one more round trip. It is asked for each new connection, with an address that may be spoofed, and must be
-	// quick. nil is never; a rate limiter that has run dry is a good reason.
+	// ValidateAddress reports whether a client must prove its address before the server starts the handshake, which
+	// costs one more round trip. It is called for each new connection, with an address that may be spoofed, and must be
+	// quick. nil for never; an exhausted rate limiter is a good reason to require it.
 	ValidateAddress func(net.Addr) bool
 }
 
 var _ gamenet.Transport = Transport{}
 
-// Listen implements gamenet.Transport. The address is one of UDP.
+// Listen implements gamenet.Transport. The address is a UDP address.
 func (t Transport) Listen(ctx context.Context, address string) (gamenet.Listener, error) {
 	if t.TLS == nil {
 		return nil, &gamenet.ConfigError{Field: "Transport.TLS", Fix: "a QUIC server needs a certificate"}
@@ -43,9 +43,9 @@ func (t Transport) Listen(ctx context.Context, address string) (gamenet.Listener
 	}
 	s.transport.ConnectionIDLength = serverIDLength
 	s.transport.VerifySourceAddress = t.ValidateAddress
-	// Listen, not ListenEarly: quic-go does the handshakes side by side in goroutines of its own, and a client that has
-	// not proven its address and its keys takes no session's place. Sending half a round trip sooner is not worth that
-	// to a server that waits for the client's first byte anyway.
+	// Listen, not ListenEarly: quic-go does the handshakes concurrently in its own goroutines, and a client that has
+	// not proven its address and its keys uses no session slot. ListenEarly would let the server send half a round trip
+	// sooner, but it waits for the client's first byte anyway.
 	quic, err := s.transport.Listen(serverTLS(t.TLS), serverConfig(t.Config))
 	if err != nil {
 		s.release()
@@ -54,14 +54,14 @@ func (t Transport) Listen(ctx context.Context, address string) (gamenet.Listener
 	return &listener{quic: quic, socket: s}, nil
 }
 
-// serverIDLength is the size of a server's connection ids in bytes. quic-go's 4 would let two of some ten thousand
-// players meet now and then.
+// serverIDLength is the size of a server's connection ids in bytes. With quic-go's 4, ids of some ten thousand players
+// would collide now and then.
 const serverIDLength = 8
 
-// Dial implements gamenet.Transport. Of a host with several addresses it tries one, of IPv4 if there is one.
+// Dial implements gamenet.Transport. It tries one address of a host, an IPv4 address if there is one.
 //
-// Each connection has a UDP socket of its own: with its own buffer and port, it leaves nothing behind when it is
-// closed, and a NAT or a load balancer sees many clients of one program as many.
+// Each connection has its own UDP socket, buffer and port: it leaves nothing open when it is closed, and a NAT or a
+// load balancer sees many clients of one program as separate clients.
 func (t Transport) Dial(ctx context.Context, address string) (gamenet.Conn, error) {
 	c, err := t.dial(ctx, address)
 	if err != nil {
@@ -86,13 +86,13 @@ func (t Transport) dial(ctx context.Context, address string) (*Conn, error) {
 	}
 	c := &Conn{quic: quic, socket: s, client: true}
 	if err := c.open(ctx); err != nil {
-		_ = c.Close() // the error is why
+		_ = c.Close() // the error of open is returned
 		return nil, err
 	}
 	return c, nil
 }
 
-// resolve finds the address of a server. An empty host is this one.
+// resolve returns the address of a server. An empty host is 127.0.0.1.
 func resolve(ctx context.Context, address string) (host string, remote netip.AddrPort, err error) {
 	host, service, err := net.SplitHostPort(address)
 	if err != nil {
@@ -119,7 +119,8 @@ func resolve(ctx context.Context, address string) (host string, remote netip.Add
 	return host, netip.AddrPortFrom(ip, uint16(port)), nil
 }
 
-// localFor is where a client's socket is bound: to any address, or within this computer, which no firewall asks about.
+// localFor returns the local address of a client's socket: any, or loopback for a loopback server, where no firewall
+// prompts.
 func localFor(remote netip.Addr) string {
 	ip := netip.IPv6Unspecified()
 	switch {

@@ -43,8 +43,8 @@ func (c *cable) set(cut bool) {
 	}
 }
 
-// A node that does not reach the others gives nobody's shard an answer, and fails what waits
-// at it without Patience. When it is back it works as before.
+// A node that does not reach the others answers for no shard, and fails the requests that wait at it without Patience.
+// After it has reconnected it works as before.
 func TestAway(t *testing.T) {
 	var book ledger
 	s := engine(t)
@@ -96,7 +96,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// A node that is connected to a majority, and cannot renew its lease, is not cut off before Patience is over: the
+// A node that is connected to a majority, and cannot renew its lease, is not cut off before Patience has passed: the
 // bucket may be electing a leader.
 func TestElectionIsNoCut(t *testing.T) {
 	var book ledger

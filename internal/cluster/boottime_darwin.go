@@ -6,5 +6,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime reads a clock that, on macOS alone, goes on during sleep.
+// bootTime reads a clock that, on macOS only, continues during sleep.
 func bootTime() time.Duration { return readClock(unix.CLOCK_MONOTONIC) }

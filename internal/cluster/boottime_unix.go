@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readClock reads a clock that every kernel has that Go runs on.
+// readClock reads a clock that exists in every kernel that Go supports.
 func readClock(clock int32) time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {

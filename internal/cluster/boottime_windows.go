@@ -6,5 +6,5 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// bootTime counts in steps of up to 16 ms, which is nothing beside a lease.
+// bootTime has a resolution of up to 16 ms, which is negligible for a lease.
 func bootTime() time.Duration { return windows.DurationSinceBoot() }

@@ -315,7 +315,7 @@ func (l *load) note(cmd string, err error, gap time.Duration) {
 
 func (l *load) end() { close(l.stop); l.wg.Wait() }
 
-// verify holds what callers were told against what was done.
+// verify compares the answers that callers received with the executed commands.
 func (l *load) verify(t testing.TB, book *ledger) {
 	t.Helper()
 	book.mu.Lock()
@@ -402,7 +402,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// Nodes come and go gracefully under load: nobody's command fails.
+// Nodes join and leave gracefully under load: no command fails.
 func TestComingAndGoing(t *testing.T) {
 	var book ledger
 	s, members := three(t, &book, nil, nil)
@@ -450,7 +450,7 @@ func TestDeadNode(t *testing.T) {
 	}
 }
 
-// Packets get lost, come twice, late and in another order, while nodes come and go.
+// Packets get lost, arrive twice, late and out of order, while nodes join and leave.
 func TestBadNetwork(t *testing.T) {
 	var book ledger
 	var late sync.WaitGroup
@@ -499,7 +499,7 @@ func TestBadNetwork(t *testing.T) {
 	}
 }
 
-// A node that is there and not heard for long is given up; nobody waits for ever.
+// A node that is a member but sends nothing for long is given up; no caller waits for ever.
 func TestSilentOwner(t *testing.T) {
 	var book ledger
 	var silent atomic.Bool
@@ -548,7 +548,7 @@ func TestSilentOwner(t *testing.T) {
 	}
 }
 
-// An owner that refuses for ever: the caller hears after Config.Patience that nothing was done.
+// An owner refuses for ever: after Config.Patience the caller receives an error that the command was not executed.
 func TestNobodyServes(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	begun := clock.Now()

@@ -28,7 +28,7 @@ type Config struct {
 	Lease time.Duration
 	// Renew is the interval of heartbeats. Default a third of Lease.
 	Renew time.Duration
-	// Linger is how long a term goes on while the bucket is unavailable, without holding. Default three times Lease,
+	// Linger is how long a term continues while the bucket is unavailable, without holding. Default three times Lease,
 	// and at least Patience: the bucket may be electing a leader.
 	Linger time.Duration
 	// Moves is how many shards a node transfers at a time. Default 2.
@@ -97,7 +97,7 @@ func (c *Config) complete() error {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.Renew > c.Lease/2 {
-		return fmt.Errorf("cluster: signs of run every %v are too few for a lease of %v", c.Renew, c.Lease)
+		return fmt.Errorf("cluster: heartbeats every %v are too few for a lease of %v", c.Renew, c.Lease)
 	}
 	return nil
 }

@@ -20,14 +20,12 @@
 // owner from the end of one term to the beginning of the next: one write and one message, and what the owners
 // themselves need. Commands wait meanwhile.
 //
-// # Forwarding
-//
 // Commands travel over channels (package channel) from each node to each owner: once and in order, or the channel
 // breaks. A node that does not own the shard refuses a command, which is sent again to the owner once that is known.
 // Until then, and while a former owner still has unanswered commands of the shard, later ones wait, so that their order
 // is kept. A command fails with shard.ErrOutcomeUnknown if the channel to its owner broke after it was sent: the owner
-// is gone, or nothing was received from it for Config.Patience. The command may have been executed, or may yet be, but
-// not twice: a closed channel sends nothing more, and an owner that has dropped a channel never opens it again. The
+// has failed, or nothing was received from it for Config.Patience. The command may have been executed, or may yet be,
+// but not twice: a closed channel sends nothing more, and an owner that has dropped a channel never opens it again. The
 // caller knows whether the command may be repeated.
 //
 // A barrier asks the owner for the record up to which everything that it has executed is durable. All that wait for the

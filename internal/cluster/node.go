@@ -71,7 +71,7 @@ type publisher interface {
 
 // view is the machine's state for other goroutines.
 type view struct {
-	owners  []lease.Run // by shard; zero: nobody
+	owners  []lease.Run // by shard; zero: none
 	epochs  []uint64
 	members []Member
 	known   []Member
@@ -164,8 +164,8 @@ func (n *Node) updateCutOff() {
 func (n *Node) Ready() { n.post(n.machine.Ready) }
 
 // Transfer transfers all shards to other nodes that are ready and stay, and takes none back while there are any. It
-// returns when they own all shards, or with the cause of ctx: the transfer goes on then. The node remains a member and
-// forwards requests of its clients, until Leave.
+// returns when they own all shards, or with the cause of ctx: then the transfer continues. The node remains a member
+// and forwards requests of its clients, until Leave.
 //
 // While there is no such other node, Transfer returns at once, and this node keeps its shards until Leave. So the last
 // node serves its clients to the end, as does each node of a cluster that stops as a whole. If another node becomes
@@ -176,13 +176,13 @@ func (n *Node) Transfer(ctx context.Context) error {
 	case <-n.transferred:
 	case <-n.stopped:
 	case <-ctx.Done():
-		return fmt.Errorf("hand over the shards: %w", context.Cause(ctx))
+		return fmt.Errorf("transfer the shards: %w", context.Cause(ctx))
 	}
 	return nil
 }
 
-// Leave transfers the remaining shards, and ends Run. It returns when that is done, or with the cause of ctx: leaving
-// goes on then. Unanswered requests of this node's clients fail.
+// Leave transfers the remaining shards, and ends Run. It returns when that is done, or with the cause of ctx: then
+// leaving continues. Unanswered requests of this node's clients fail.
 func (n *Node) Leave(ctx context.Context) error {
 	n.post(func() {
 		n.machine.Leave()

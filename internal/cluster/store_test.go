@@ -6,10 +6,10 @@ import (
 	"github.com/muster-gg/muster/internal/cluster/lease"
 )
 
-// A node whose write fails because it has not seen what others have written reads that, though
-// the watch tells it nothing: else it would try the same again.
+// A node whose write fails because it has not seen the writes of others reads the key, though the watch delivers
+// nothing: otherwise it would repeat the same write.
 func TestConflictIsReread(t *testing.T) {
-	n, err := Join(t.Context(), Config{ // it does not run, and so hears nothing
+	n, err := Join(t.Context(), Config{ // it does not run, and so receives nothing
 		Node: "n1", Shards: shards, Conn: connect(t, engine(t)),
 		Serve: func(int, []byte, func([]byte, error)) {}, Barrier: func(int, func(uint64, error)) {},
 	})

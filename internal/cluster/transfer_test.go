@@ -20,8 +20,8 @@ func (m *member) owns() (n int) {
 	return n
 }
 
-// A node hands over under load, sent through it and through another: nobody's command
-// fails, nor do those that come before it leaves.
+// A node transfers its shards under load, sent through it and through another: no command fails, nor do those that
+// arrive before it leaves.
 func TestTransfer(t *testing.T) {
 	var book ledger
 	_, members := three(t, &book, nil, nil)
@@ -87,7 +87,7 @@ func forwards(loads ...*load) func() bool {
 	}
 }
 
-// All nodes stop at once: each goes on serving until it leaves.
+// All nodes stop at once: each continues to serve until it leaves.
 func TestAllLeave(t *testing.T) {
 	var book ledger
 	_, members := three(t, &book, nil, nil)
@@ -126,7 +126,7 @@ func TestAllLeave(t *testing.T) {
 	}
 }
 
-// A node alone goes on serving, until another comes.
+// A single node continues to serve until another one joins.
 func TestTransferAlone(t *testing.T) {
 	var book ledger
 	s := engine(t)
@@ -154,8 +154,7 @@ func TestTransferAlone(t *testing.T) {
 	}
 }
 
-// A shard that does not step down in time: who hands over hears why he waits no longer, and the
-// node goes on.
+// A shard does not release in time: Transfer returns the cause of its context, and the node continues.
 func TestTransferGivenUp(t *testing.T) {
 	var book ledger
 	_, members := three(t, &book, nil, nil)

@@ -88,7 +88,7 @@ func (p *Plane) mayBackfill(
 	switch {
 	case err != nil:
 		return err
-	case host != nil && (g == nil || !host.Hosts(room, g)): // it is not shown what exists elsewhere
+	case host != nil && (g == nil || !host.Hosts(room, g)): // it must not learn what exists elsewhere
 		return host.NotHosted(gameSessionArn)
 	case g == nil:
 		return closedSession(fault.NotFound, id)

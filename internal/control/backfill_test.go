@@ -94,7 +94,7 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// How a backfill ticket ends without new players is told, too.
+// The process also receives how a backfill ticket ends without new players.
 func TestBackfillThatFails(t *testing.T) {
 	a, host, session := crewGame(t, nil)
 	a.backfill("b1", session, "p1", "p2")
@@ -119,7 +119,7 @@ func TestBackfillThatFails(t *testing.T) {
 	}
 }
 
-// A process that was away is told when it is back.
+// A process that was disconnected is notified when it has reconnected.
 func TestBackfillToldLater(t *testing.T) {
 	a, host, session := crewGame(t, nil)
 	a.backfill("b1", session, "p1", "p2")
@@ -161,7 +161,7 @@ func TestBackfillOfASessionThatEnds(t *testing.T) {
 	a.becomes("CANCELLED", "late")
 }
 
-// Automatic backfill goes on until the game session is full.
+// Automatic backfill continues until the game session is full.
 func TestAutomaticBackfill(t *testing.T) {
 	a, host, session := crewGame(t, object{"BackfillMode": "AUTOMATIC"})
 	g := at(a.must("DescribeGameSessions", object{"GameSessionId": session}), "GameSessions", 0)
@@ -169,7 +169,7 @@ func TestAutomaticBackfill(t *testing.T) {
 	a.becomes("SEARCHING", ticket)
 	same(t, at(a.ticketNow(ticket), "GameSessionConnectionInfo"), `{"GameSessionArn":%q}`, session)
 
-	a.elapse(60 * time.Second) // nobody came: the next one follows
+	a.elapse(60 * time.Second) // no player joined: the next one follows
 	a.becomes("TIMED_OUT", ticket)
 	host.told("BACKFILL_TIMED_OUT", ticket)
 	second := ticket + "-2"
@@ -190,7 +190,7 @@ func TestAutomaticBackfill(t *testing.T) {
 	}
 }
 
-// Who stops the automatic ticket has no more of them.
+// After a process stops the automatic ticket, no other one follows.
 func TestAutomaticBackfillIsStopped(t *testing.T) {
 	a, host, session := crewGame(t, object{"BackfillMode": "AUTOMATIC"})
 	g := at(a.must("DescribeGameSessions", object{"GameSessionId": session}), "GameSessions", 0)

@@ -29,8 +29,8 @@ type net struct {
 	shards []*sharedShard
 	over   chan struct{}
 
-	// loses, if set, says whether a command that was sent to another node, or its answer, gets
-	// lost. Its sender hears that the outcome is unknown.
+	// loses, if set, reports whether a command that was sent to another node, or its answer, gets lost. The outcome is
+	// then unknown to its sender.
 	loses func(cmd region.Command) (command, answer bool)
 
 	levelMu sync.Mutex
@@ -41,7 +41,7 @@ type net struct {
 
 type sharedShard struct {
 	mu     sync.Mutex
-	owner  int // -1: nobody
+	owner  int // -1: none
 	end    func()
 	ended  chan struct{}
 	offers []chan replica.Term // by node
@@ -385,7 +385,7 @@ func TestNodesKnowTheCatalog(t *testing.T) {
 	}
 }
 
-// Why a ticket waits is known where matchmaking is driven, and told everywhere.
+// Only the node that drives matchmaking knows why a ticket waits, and every node explains it.
 func TestExplainElsewhere(t *testing.T) {
 	n := newNet(t, 2)
 	lead, other := &arcade{world: n.worlds[0]}, &arcade{world: n.worlds[1]}

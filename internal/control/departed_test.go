@@ -179,8 +179,7 @@ func TestLargeGameSessionLeavesMemory(t *testing.T) {
 	}
 }
 
-// TestPlayersLeaveMemoryBeforeTheirGameSession and are found as before: while it goes on,
-// after a restart, and after its end.
+// TestPlayersLeaveMemoryBeforeTheirGameSession and are found as before: during it, after a restart, and after its end.
 func TestPlayersLeaveMemoryBeforeTheirGameSession(t *testing.T) {
 	h := newHub(t)
 	h.visit(500, 100)
@@ -221,6 +220,11 @@ func TestPlayersLeaveMemoryBeforeTheirGameSession(t *testing.T) {
 		t.Errorf("the last ones are %v, want %v", got, inside)
 	}
 	h.elapse(30*24*time.Hour + time.Hour)
+	h.await("the end of the retention", func() bool {
+		pages := h.pagesOf("DescribePlayerSessions", "PlayerSessions", "PlayerSessionId",
+			object{"PlayerId": h.players[0], "Limit": 1})
+		return len(slices.Concat(pages...)) == 0
+	})
 	h.refused(fault.NotFound, "DescribePlayerSessions", object{"PlayerSessionId": h.joined[0]})
 	same(t, h.must("DescribePlayerSessions", object{"PlayerId": h.players[0]}), `{"PlayerSessions":[]}`)
 }
@@ -372,9 +376,8 @@ func TestPagingWhilePlayersMove(t *testing.T) {
 	}
 }
 
-// TestHubRunsInBoundedMemory: one game session goes on all the time, 50,000 players come
-// and leave, and neither what is in memory nor a snapshot grows with them. (A million pass
-// through the machine alone, in package fleet.)
+// TestHubRunsInBoundedMemory: one game session runs all the time, 50,000 players join and leave, and neither memory nor
+// a snapshot grows with them. (A million pass through the machine alone, in package fleet.)
 func TestHubRunsInBoundedMemory(t *testing.T) {
 	var mu sync.Mutex
 	var snapshots []shard.SnapshotStats

@@ -13,7 +13,7 @@ import (
 	"github.com/muster-gg/muster/internal/router"
 )
 
-// An EndedQuery asks for game sessions of the region that have ended. The zero value of a field selects all.
+// An EndedQuery selects game sessions of the region that have ended. The zero value of a field selects all.
 type EndedQuery struct {
 	From, To  time.Time // when they ended: from From on, before To
 	FleetID   string    // also of a fleet that is deleted
@@ -27,7 +27,7 @@ type EndedQuery struct {
 }
 
 // EndedSessions is a page of game sessions, those that ended last first. A page can have fewer than the limit, even
-// none, and a token: so much was looked at.
+// none, and still a token: the number of records that are read for it is limited.
 type EndedSessions struct {
 	GameSessions []EndedSession `json:"gameSessions"`
 	NextToken    string         `json:"nextToken,omitempty"`
@@ -92,8 +92,8 @@ func (q *EndedQuery) selectors() []string {
 	return all
 }
 
-// endedSearch looks for one page, in several places. Each finds those before the position, and says where it stopped
-// if it did not come to the end.
+// endedSearch searches several places for one page. Each search returns game sessions before the position, and reports
+// where it stopped if it did not reach the end.
 type endedSearch struct {
 	*sessionReader
 	EndedQuery
@@ -101,7 +101,7 @@ type endedSearch struct {
 	from   event.Time
 
 	found   []endedFound
-	stopped *history.Position // of the place that stopped first: what is before it is not all found
+	stopped *history.Position // of the search that stopped first: the results before it may be incomplete
 }
 
 type endedFound struct {
@@ -110,7 +110,7 @@ type endedFound struct {
 	session *fleet.GameSession
 }
 
-// stop notes that a place was looked at down to a position, which is included.
+// stop records that a search has ended with a position, which is included.
 func (s *endedSearch) stop(at history.Position) {
 	if s.stopped == nil || at.Compare(*s.stopped) > 0 {
 		s.stopped = &at
@@ -125,7 +125,7 @@ func (s *endedSearch) page() (found []endedFound, next history.Position, more bo
 		if s.stopped != nil && f.Compare(*s.stopped) < 0 {
 			break
 		}
-		if n := len(found); n > 0 && found[n-1].Position == f.Position { // a crash kept it in both
+		if n := len(found); n > 0 && found[n-1].Position == f.Position { // after a crash, both have it
 			continue
 		} else if n == s.Limit {
 			return found, found[n-1].Position, true
@@ -142,7 +142,7 @@ func (s *endedSearch) wantsRoom(id fleet.RoomID) bool {
 	return (s.FleetID == "" || s.FleetID == string(id.Fleet)) && (s.Location == "" || s.Location == id.Location)
 }
 
-// wants reports whether a game session of a room that is wanted is; PlayerID counts elsewhere.
+// wants reports whether the query selects a game session of a selected room; PlayerID is checked elsewhere.
 func (s *endedSearch) wants(g *fleet.GameSession) bool {
 	return (s.Reason == "" || s.Reason == g.StatusReason) && (s.CreatorID == "" || s.CreatorID == g.CreatorID) &&
 		(s.Property == nil || slices.Contains(g.Properties, *s.Property))
@@ -154,7 +154,7 @@ func (s *endedSearch) had(g *fleet.GameSession) bool {
 	})
 }
 
-// inMemory looks at what has ended in memory. It looks at maxLooks game sessions of each shard at a time.
+// inMemory searches ended game sessions in memory. It reads maxLooks game sessions of each shard at a time.
 func (s *endedSearch) inMemory(ctx context.Context) error {
 	for _, shard := range s.Shards() {
 		part, err := router.Look(ctx, shard, func(m *region.Machine) *endedSearch {
@@ -199,7 +199,7 @@ func (s *endedSearch) inRoom(r *fleet.Room, looks *int) {
 	})
 }
 
-// inPast looks at the history. It reads maxLooks game sessions, and the keys of a hundred times as many.
+// inPast searches the history. It reads maxLooks game sessions, and the keys of a hundred times as many.
 func (s *endedSearch) inPast(ctx context.Context) error {
 	reads, keys, n := 0, 0, 0
 	return s.history.EndedBefore(ctx, fleet.ID(s.FleetID), s.before, s.from, func(e *history.Ended) (bool, error) {
@@ -223,7 +223,7 @@ func (s *endedSearch) inPast(ctx context.Context) error {
 	})
 }
 
-// ofPlayer looks at all that the history has of the player: also what left memory before its game session.
+// ofPlayer reads all that the history has of the player: also what left memory before its game session.
 func (s *endedSearch) ofPlayer(ctx context.Context) error {
 	var entries []history.Entry
 	err := s.history.OfPlayer(ctx, s.PlayerID, fleet.ID(s.FleetID), 0, func(e history.Entry) bool {

@@ -135,8 +135,7 @@ func TestDeletionsThatStoppedHalfWay(t *testing.T) {
 	}
 }
 
-// When a shard fails in the middle the caller hears of it, and the deletion is
-// finished all the same.
+// If a shard fails in the middle, the caller receives an error, and the deletion is finished anyway.
 func TestDeletionBesideAFailingShard(t *testing.T) {
 	w := newWorld(t, withShards(2))
 	var id string
@@ -189,8 +188,7 @@ func TestDeleteFleetLocations(t *testing.T) {
 	}
 }
 
-// Whoever carries on with an old removal must not touch a location that has
-// been taken in again.
+// Continuing an old removal must not change a location that was added again.
 func TestFinishLocationLeavesNewOnesAlone(t *testing.T) {
 	w := newWorld(t)
 	id := w.fleetAt("custom-a", "custom-b")

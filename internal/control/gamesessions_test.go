@@ -128,8 +128,7 @@ func TestCreatorLimit(t *testing.T) {
 	w.refused(fault.FleetCapacityExceeded, "CreateGameSession", mine("f"))
 }
 
-// Whoever has been answered sees it in the next question, whichever door it
-// goes through.
+// A change that was answered is seen by the next request, at every endpoint.
 func TestReadYourWrites(t *testing.T) {
 	w := newWorld(t)
 	fleet, sockets := w.host(20)

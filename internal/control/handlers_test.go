@@ -36,8 +36,8 @@ func TestHandlersAreOffered(t *testing.T) {
 	}
 }
 
-// What is not offered is refused with an exception that every client knows for
-// that operation, and with a reason.
+// Operations that are not offered are rejected with an exception that every client knows for that operation, and with a
+// reason.
 func TestRefusedOperationsAnswerWithAModelledException(t *testing.T) {
 	w := newWorld(t, withShards(1))
 	for _, o := range offers() {

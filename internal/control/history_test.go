@@ -22,7 +22,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// archived waits until a game session that is over has moved into the history.
+// archived waits until an ended game session has moved into the history.
 func (w *world) archived(gameSession string) {
 	w.t.Helper()
 	w.elapse(w.config.SessionMemory)
@@ -39,8 +39,8 @@ func (w *world) archived(gameSession string) {
 	})
 }
 
-// Every question about a game session that is over is answered alike before and
-// after its move into the history, and until the history lets go of it.
+// Every request for an ended game session has the same answer before and after the move into the history, until the
+// history deletes it.
 func TestNothingChangesWithTheMoveIntoTheHistory(t *testing.T) {
 	w := newWorld(t)
 	fleet, sockets := w.host(1)
@@ -203,7 +203,7 @@ func (w *world) copyToHistory(level int) {
 	history.New(c).Move(w.ctx)
 }
 
-// What is in the history and not yet out of memory is shown once.
+// Records that are in the history and still in memory are shown once.
 func TestOnTheWayIntoTheHistory(t *testing.T) {
 	w := newWorld(t, withMemory(24*time.Hour))
 	fleetID, sockets := w.host(1)
@@ -342,8 +342,8 @@ func (f *fullHistory) Append(ctx context.Context, data []byte) (uint64, error) {
 	return f.History.Append(ctx, data)
 }
 
-// TestNewWorkIsRefusedWhileTheHistoryIsBehind: what goes on goes on, what would begin is refused until the history has
-// what ended.
+// TestNewWorkIsRefusedWhileTheHistoryIsBehind: running work continues, new work is rejected until the history has the
+// ended records.
 func TestNewWorkIsRefusedWhileTheHistoryIsBehind(t *testing.T) {
 	full := &fullHistory{}
 	full.full.Store(true)
@@ -358,7 +358,7 @@ func TestNewWorkIsRefusedWhileTheHistoryIsBehind(t *testing.T) {
 	goes := w.active(of, object{"Location": "custom-a"}, w.process(of, "c", token, "p2"))
 	w.must("CreateGameSessionQueue",
 		object{"Name": "q", "Destinations": []object{{"DestinationArn": w.names.FleetARN(of)}}})
-	w.elapse(100 * time.Second) // the process that goes on is not missed yet
+	w.elapse(100 * time.Second) // the missing heartbeats of the running process are tolerated so far
 	refused := func() bool {
 		_, err := w.call("CreatePlayerSession", object{"GameSessionId": goes, "PlayerId": "x"})
 		return fault.Is(err, fault.Throttling)

@@ -19,8 +19,8 @@ func (n *net) allAt(level int) bool {
 	return true
 }
 
-// While one node of a region is of an older release, nothing is written that it cannot read, whoever
-// leads and owns the shards. When it is upgraded, or removed, the shards get the new level.
+// While one node of a region is of an older release, nothing is written that it cannot read, whichever node leads and
+// owns the shards. When it is upgraded, or removed, the shards get the new level.
 func TestNothingAboveTheOldestNode(t *testing.T) {
 	for name, end := range map[string]func(n *net){
 		"upgraded": func(n *net) { n.reads["1"] = region.MaxLevel },

@@ -11,9 +11,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// A process whose answer to ActivateServerProcess got lost ignores what it is
-// told until it has one: the C++ server SDK drops a CreateGameSession that comes
-// before. So it is told again when it has asked again, over the same socket.
+// A process that lost the answer to ActivateServerProcess ignores pushes until it has one: the C++ server SDK drops an
+// earlier CreateGameSession. So the push is repeated after the next request, over the same socket.
 func TestActivatedAgain(t *testing.T) {
 	w := newWorld(t)
 	fleetID, sockets := w.host(1)
@@ -27,7 +26,7 @@ func TestActivatedAgain(t *testing.T) {
 		t.Fatalf("after asking again: %+v", push)
 	}
 	s.ok(s.activate(session))
-	s.ok(s.ready(7777)) // the game has begun: there is nothing to tell again
+	s.ok(s.ready(7777)) // the game has begun: nothing is pushed again
 	s.quiet()
 
 	w.must("TerminateGameSession", object{"GameSessionId": session, "TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})

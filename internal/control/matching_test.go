@@ -97,8 +97,7 @@ func (a *arcade) remain(status string, tickets ...string) {
 	}
 }
 
-// play lets the process that is asked to start a game session make it ACTIVE, and
-// returns it with what it was told.
+// play makes the process that receives a new game session activate it, and returns it with the push.
 func (a *arcade) play() (*socket, processes.CreateGameSessionPush) {
 	a.t.Helper()
 	var host *socket
@@ -348,7 +347,7 @@ func TestPlacementTimesOut(t *testing.T) {
 	a.await("the next round", func() bool { return a.round("t1") > 1 })
 	a.becomes("PLACING", "t1", "t2")
 	a.placed("t1")
-	a.elapse(20 * time.Second) // their own time is over, too
+	a.elapse(20 * time.Second) // their own time has passed, too
 	a.becomes("TIMED_OUT", "t1", "t2")
 }
 
@@ -485,7 +484,7 @@ func TestAdditionalPlayers(t *testing.T) {
 	}
 }
 
-// Tickets that come at the same time, in great number, are matched exactly once.
+// Many tickets that start concurrently are matched exactly once.
 func TestCrowd(t *testing.T) {
 	const crowd = 600
 	a := matchmakers(t, 0)

@@ -122,7 +122,7 @@ func TestCancelSurvivesRestart(t *testing.T) {
 	}
 }
 
-// A failed append anywhere on the way does not leave a match or a placement behind.
+// A failed append at any step does not leave a match or a placement behind.
 func TestTimeOutSurvivesFailures(t *testing.T) {
 	for n := range 4 {
 		a := brief(t, 0, withShards(1))

@@ -14,7 +14,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// Whenever the service stops and starts again, matchmaking goes on where it was.
+// Whenever the service stops and starts again, matchmaking continues where it was.
 func TestMatchingSurvivesRestarts(t *testing.T) {
 	a := careful(t, 2)
 	back := func() {
@@ -119,7 +119,7 @@ func TestProposalsThatFail(t *testing.T) {
 	}
 }
 
-// What breaks while a configuration is matched breaks that one alone, for a while.
+// A panic in the matching of a configuration affects only that one, for a while.
 func TestPanicWhileMatching(t *testing.T) {
 	a := matchmakers(t, 0)
 	a.configure("other", duelRules, nil)

@@ -33,7 +33,7 @@ func newOutage(t *testing.T, options ...option) *outage {
 	return o
 }
 
-// survived checks that game servers can go on where they were.
+// survived checks that game servers can continue.
 func (o *outage) survived() {
 	o.t.Helper()
 	if got := o.status(o.session); got != "ACTIVE" {
@@ -51,8 +51,8 @@ func (o *outage) ok(err error, what string) {
 	}
 }
 
-// TestPauseEndsNothing: the service stands still for longer than any of the deadlines, or its
-// clock is set. It looks at its clock before it reads what game servers have sent meanwhile.
+// TestPauseEndsNothing: the service is paused for longer than any of the deadlines, or its clock is set. It reads its
+// clock before it reads what game servers have sent meanwhile.
 func TestPauseEndsNothing(t *testing.T) {
 	for name, jump := range map[string]time.Duration{
 		"SIGSTOP":         225 * time.Second,
@@ -67,7 +67,7 @@ func TestPauseEndsNothing(t *testing.T) {
 	}
 }
 
-// TestPausesKeepNobodyAlive: whoever was away before a pause has the rest of the time, and no more.
+// TestPausesKeepNobodyAlive: a process that was disconnected before a pause has the rest of its time, and no more.
 func TestPausesKeepNobodyAlive(t *testing.T) {
 	o := newOutage(t)
 	o.hosting.Disconnected()
@@ -101,8 +101,8 @@ func (o *outage) playerStatus() string {
 	return text(o.must("DescribePlayerSessions", object{"PlayerSessionId": o.player}), "PlayerSessions", 0, "Status")
 }
 
-// TestRestartAfterAnOutage: no process has to have said processes.ProcessReady, and no player has to have
-// been accepted, while there was nobody to say it to.
+// TestRestartAfterAnOutage: no process needs to have sent processes.ProcessReady, and no player to have been accepted,
+// while no service could receive it.
 func TestRestartAfterAnOutage(t *testing.T) {
 	o := newOutage(t)
 	o.stop()
@@ -113,7 +113,7 @@ func TestRestartAfterAnOutage(t *testing.T) {
 	o.survived()
 }
 
-// TestRestartGivesGraceOnce: nobody who stays away is waited for any longer.
+// TestRestartGivesGraceOnce: a process that stays disconnected gets no further grace.
 func TestRestartGivesGraceOnce(t *testing.T) {
 	o := newOutage(t)
 	o.stop()

@@ -214,7 +214,7 @@ func (p *Plane) stopPlacement(ctx context.Context, id string) (stopped *placemen
 		}
 		found, failed := p.findPlacement(ctx, id)
 		if failed != nil || !found.AttemptRunning() {
-			continue // it may wait now, or be over
+			continue // it may wait now, or have ended
 		}
 		// The room has received the attempt's request before, so its answer to this one comes after that.
 		if g, failed := p.tried(ctx, found); failed != nil || g != nil {

@@ -145,8 +145,7 @@ func TestActivationLimits(t *testing.T) {
 	w.noneLeft()
 }
 
-// An attempt that fails is not the end of its placement, unless somebody wanted it
-// to be.
+// An attempt that fails does not end its placement, unless the placement was cancelled.
 func TestAttemptsThatFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail func(*world, *socket, string)
@@ -181,7 +180,7 @@ func TestAttemptsThatFail(t *testing.T) {
 	}
 }
 
-// With nothing else free the placement waits, until its time is over.
+// Without another candidate the placement waits until it times out.
 func TestTimeoutAfterAFailedAttempt(t *testing.T) {
 	w := newWorld(t)
 	p := w.poolAt("", 1, "custom-a")

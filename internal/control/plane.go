@@ -80,7 +80,7 @@ type Plane struct {
 	drivers  *drivers.Drivers
 	ruleSets ruleSets
 
-	finishing sync.Mutex // held by whoever finishes a deletion
+	finishing sync.Mutex // held while a deletion is finished
 }
 
 // New returns a control plane. It serves once Run has made it ready.
@@ -102,7 +102,7 @@ func New(cfg Config) (*Plane, error) {
 		cfg.HistoryKept = 30 * 24 * time.Hour
 	}
 	if cfg.Cluster == nil {
-		cfg.Settings.Level = region.MaxLevel // there is nobody who would have to read it, too
+		cfg.Settings.Level = region.MaxLevel // no other node must be able to read it
 	}
 	p := &Plane{cfg: cfg}
 	p.secrets = secrets
@@ -148,7 +148,7 @@ func (p *Plane) Servers() processes.Connector { return p.processes }
 // Shard returns the replica of a shard, for requests of other nodes.
 func (p *Plane) Shard(i int) *router.Shard { return p.shards[i] }
 
-// Level is the feature level of a shard, as far as this node has read its journal; at least 1.
+// Level returns the feature level of a shard, as far as this node has read its journal; at least 1.
 func (p *Plane) Level(shard int) int { return p.shards[shard].Level() }
 
 // HistoryState describes the history, as this node sees it.

@@ -54,7 +54,7 @@ func (p *Plane) reserve(ctx context.Context, gameSessionArn string,
 	if err != nil {
 		return nil, err
 	}
-	random := make([]byte, len(players)*len(fleet.NewPlayer{}.Random)) // drawn at once: each draw has its price
+	random := make([]byte, len(players)*len(fleet.NewPlayer{}.Random)) // drawn at once, because each draw takes time
 	rand.Read(random)
 	for i := range players {
 		n := copy(players[i].Random[:], random)
@@ -216,7 +216,7 @@ func (sr *sessionReader) describePlayer(ctx context.Context, in *wire.DescribePl
 	if err != nil {
 		return nil, err
 	}
-	past = slices.DeleteFunc(past, func(s wire.PlayerSession) bool { // on its way out of memory
+	past = slices.DeleteFunc(past, func(s wire.PlayerSession) bool { // being moved from memory
 		same := func(o wire.PlayerSession) bool { return o.PlayerSessionId == s.PlayerSessionId }
 		return slices.ContainsFunc(found, same)
 	})

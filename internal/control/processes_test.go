@@ -85,7 +85,7 @@ func TestTokensOfLivingProcesses(t *testing.T) {
 	token := w.compute(id, "custom-a", "c1")
 	s := w.process(id, "c1", token, "p1")
 	w.elapse(3*time.Hour + time.Minute)
-	for range 5 { // newer tokens push out what nobody uses, and only that
+	for range 5 { // newer tokens replace unused ones only
 		w.token(id, "c1")
 		w.elapse(3 * time.Hour)
 	}
@@ -140,8 +140,8 @@ func TestSecondSocketTakesOver(t *testing.T) {
 	}
 }
 
-// A process whose connection drops dials again at once. The service may hear of
-// the end of the old socket while it deals with the new one.
+// A process whose connection drops dials again immediately. The service may notice the end of the old socket while it
+// processes the new one.
 func TestOldSocketEndsWhileTheNewOneBegins(t *testing.T) {
 	w := newWorld(t, withShards(1))
 	_, sockets := w.host(1)
@@ -229,7 +229,7 @@ func TestProcessLife(t *testing.T) {
 
 	s.ok(s.end())
 	s.wasReplaced()
-	s.quiet() // it ended by its own will: nobody asks it to
+	s.quiet() // it ended by itself: it is not asked to
 	s.ok(s.end())
 	wantKind(t, "heartbeat of the dead", s.heartbeat(true), fault.NotFound)
 	if got := w.status(session); got != "TERMINATED" {
@@ -465,7 +465,7 @@ func TestLocalSignatureIsTakenOnce(t *testing.T) {
 	s := w.mustDial(c)
 	refused("at once")
 	s.ok(s.ready(7777))
-	s.next() // the token by which it goes on
+	s.next() // the token with which it continues
 	w.restart()
 	refused("after a restart")
 

@@ -67,8 +67,7 @@ func wantInternal(t *testing.T, what string, err error) {
 	}
 }
 
-// After a failed append the shard starts over, with sockets that stay open: they
-// are announced again and go on.
+// After a failed append the shard recovers while sockets stay open: they are announced again and continue.
 func TestRecoveryWithOpenSockets(t *testing.T) {
 	w := newWorld(t, withShards(1))
 	fleetID, sockets := w.host(3)
@@ -158,7 +157,7 @@ func TestSocketClosesDuringRecovery(t *testing.T) {
 	})
 }
 
-// A connection of which nobody knew whether it was noted is noted once more.
+// A connection whose announcement has an unknown outcome is announced once more.
 func TestConnectWithALostAnswer(t *testing.T) {
 	w := newWorld(t, withShards(1))
 	id := w.fleetAt("custom-a")
@@ -259,8 +258,7 @@ func TestLinksAfterTheEnd(t *testing.T) {
 	wantKind(t, "CreateLocation", err, fault.ServiceUnavailable)
 }
 
-// Many sockets of the same processes at once: one of each stays, all others are
-// told exactly once.
+// Many sockets of the same processes connect concurrently: one of each stays, all others are notified exactly once.
 func TestManySocketsAtOnce(t *testing.T) {
 	w := newWorld(t)
 	_, sockets := w.host(3)

@@ -86,7 +86,7 @@ func TestCallsAreRepeatedInTheService(t *testing.T) {
 	}
 }
 
-// What changes something each time is not repeated when nobody knows whether it was done.
+// A command that is not idempotent is not repeated if its outcome is unknown.
 func TestUnknownIsNotRepeated(t *testing.T) {
 	n := newNet(t, 2)
 	for i := range n.shards {

@@ -46,8 +46,8 @@ func (w *world) hostOn(number uint16) (id string, s *socket) {
 	return id, sockets[0]
 }
 
-// The number of a deleted location's room is given again. The ids of the player sessions that it had lead to
-// them as long as the history keeps them, and then to nobody: never to a player of the later location.
+// The number of a deleted location's room is used again. The ids of its player sessions lead to them as long as the
+// history keeps them, and then to none: never to a player of the later location.
 func TestOldPlayerSessionsOfAReusedNumber(t *testing.T) {
 	w := newWorld(t, func(w *world) { w.journals = w.journals[:1] })
 	before, s := w.hostOn(1)

@@ -29,8 +29,7 @@ func TestRuleSetShapes(t *testing.T) {
 	same(t, w.must("DescribeMatchmakingRuleSets", `{}`), `{"RuleSets":[%s]}`, shape("duel"))
 }
 
-// What is wrong with a rule set is said with its place in the document, by both
-// operations that read one.
+// Both operations that read a rule set report its errors with their place in the document.
 func TestRuleSetErrorsNameThePlace(t *testing.T) {
 	w := newWorld(t, withShards(1))
 	for body, place := range map[string]string{

@@ -144,7 +144,7 @@ func (sr *sessionReader) sessionsInHistory(
 		switch {
 		case e.Seq > at.Settled:
 			return false
-		case f.isHeldBy(rooms): // a crash kept it in both; it was listed from memory
+		case f.isHeldBy(rooms): // after a crash, both have it; it was listed from memory
 			return true
 		case len(found) == limit:
 			more = true

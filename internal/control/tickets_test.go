@@ -189,7 +189,7 @@ func TestTicketsInTheHistory(t *testing.T) {
 	a.remain("COMPLETED", "t.1")
 }
 
-// Who watches a ticket sees how it ends, and every status that lasts.
+// A watch of a ticket receives how it ends, and every status that lasts.
 func TestWatchTicket(t *testing.T) {
 	a := careful(t, 1)
 	a.seek("careful", "t1", "p1")

@@ -156,8 +156,7 @@ func (w *world) await(what string, ok func() bool) {
 	}
 }
 
-// advance moves the clock in steps until ok holds: whoever is to be woken may
-// not have begun to wait yet.
+// advance moves the clock in steps until ok holds: the goroutine to wake may not wait yet.
 func (w *world) advance(what string, step time.Duration, ok func() bool) {
 	w.t.Helper()
 	w.await(what, func() bool {
@@ -419,7 +418,7 @@ func (s *socket) quiet() {
 	}
 }
 
-// wasReplaced waits until the socket has been told that it is not the primary one.
+// wasReplaced waits until the socket is notified that it is not the primary one.
 func (s *socket) wasReplaced() {
 	s.w.t.Helper()
 	select {

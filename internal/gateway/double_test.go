@@ -27,10 +27,10 @@ const (
 	testQueue  = "worldwide"
 )
 
-// What the game servers of a world do with a new game session.
+// The behaviour of a world's game servers with a new game session.
 const (
 	activates = iota // at once
-	lingers          // not before they are told to
+	lingers          // not before the test requests it
 	breaks           // end it with ERROR
 )
 
@@ -49,11 +49,11 @@ type world struct {
 	calls     map[string]int
 	fails     map[string]error // by call
 	panics    string           // the call that panics
-	hangs     string           // the call that answers when its context is over, and not before
+	hangs     string           // the call that answers only when its context has ended
 	confirmed []string
 	confirmBy map[string]time.Time
 	pageSize  int
-	unknown   bool // Locations does not tell what is idle
+	unknown   bool // Locations does not report idle processes
 
 	placements map[string]*wire.GameSessionPlacement
 	tickets    map[string]*wire.MatchmakingTicket

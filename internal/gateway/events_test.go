@@ -149,7 +149,7 @@ func TestStreamsEnd(t *testing.T) {
 	}
 }
 
-// deadlines is a writer that remembers what a server's would be told.
+// deadlines is a writer that records the deadlines that a server's writer would receive.
 type deadlines struct {
 	*httptest.ResponseRecorder
 	read, write []time.Time

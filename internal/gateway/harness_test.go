@@ -185,5 +185,5 @@ func (w *world) alive() []wire.GameSession {
 	return list
 }
 
-// escape is an id as it stands in a path.
+// escape returns an id as it is in a path.
 func escape(id string) string { return strings.NewReplacer("/", "%2F", ":", "%3A").Replace(id) }

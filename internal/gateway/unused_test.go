@@ -11,13 +11,12 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// byHeader tells callers apart by a header of the test's, as the guard does by keys
-// and addresses.
+// byHeader distinguishes callers by a header of the test, as the guard does by keys and addresses.
 func byHeader(c *Config) {
 	c.Caller = func(r *http.Request) string { return cmp.Or(r.Header.Get("From"), "nobody") }
 }
 
-// TestUnusedGameSessionsAreBounded creates game sessions that nobody enters.
+// TestUnusedGameSessionsAreBounded creates game sessions that no player joins.
 func TestUnusedGameSessionsAreBounded(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"] = 100
@@ -75,7 +74,7 @@ func TestFailedCreationIsNotHeld(t *testing.T) {
 	}
 }
 
-// TestPlacementsAreBounded counts what a queue places, also where nobody waits for it.
+// TestPlacementsAreBounded counts the placements of a queue, also asynchronous ones.
 func TestPlacementsAreBounded(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"] = 100

@@ -422,7 +422,7 @@ func TestQueueStoppedTooLate(t *testing.T) {
 	if err := w.await(t.Context(), func() bool { return w.calls["AwaitPlacement"] == 1 }); err != nil {
 		t.Fatal(err)
 	}
-	w.mu.Lock() // the placement is fulfilled, and nobody is told before the deadline
+	w.mu.Lock() // the placement is fulfilled, and no waiter is notified before the deadline
 	for _, p := range w.placements {
 		s := w.begin("arn:aws:gamelift:eu-west-1::gamesession/"+testFleet+"/custom-lab/late", testFleet, "custom-lab")
 		s.Status, p.Status, p.GameSessionArn = wire.GameSessionStatusActive, wire.GameSessionPlacementStateFulfilled,

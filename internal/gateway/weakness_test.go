@@ -255,7 +255,7 @@ func TestFindHasTheDeadline(t *testing.T) {
 	(<-done).wantCode(t, Timeout)
 }
 
-// 7: to use a game session again it looked, then wrote, and began anew without end.
+// 7: to reuse a game session it read, then wrote, and retried without end.
 func TestReuseIsOneStep(t *testing.T) {
 	w := newWorld()
 	w.do(func() {
@@ -723,8 +723,8 @@ func TestJoinRepeated(t *testing.T) {
 	d.ask(http.MethodPost, "/join_session", joinBody(id, "cid")).wantStatus(t, 200)
 }
 
-// TestReplayOfAClaimedSession does not give the first creator a place in what
-// somebody else has taken over since, nor does its build stay.
+// TestReplayOfAClaimedSession does not give the first creator a slot in a game session that another player has claimed
+// since, nor does its build stay.
 func TestReplayOfAClaimedSession(t *testing.T) {
 	w := newWorld()
 	d := openGateway(t, w, func(c *Config) { c.Reuse = true })

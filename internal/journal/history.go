@@ -19,8 +19,8 @@ type History interface {
 
 	// Follow calls visit with the batches and entries after the given number (0: from the first), oldest first, and
 	// then with new ones as they are stored, until visit returns an error (returned unchanged) or ctx is done (its
-	// cause). It skips what was deleted, some time after the deletion in a cluster, and never visits what could still be
-	// lost. The data is valid until visit returns.
+	// cause). It skips what was deleted, some time after the deletion in a cluster, and never visits what could still
+	// be lost. The data is valid until visit returns.
 	Follow(ctx context.Context, after uint64, visit func(Stored) error) error
 
 	// Bounds returns what is stored at the time of the call. known is the number of a batch that is known to be stored,

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// room is what is left in front of a body for the head of the answer.
+// room is the space for the head of the answer before a body, in bytes.
 const room = 512
 
-// An Answer is filled in by a [Handler]. Make one by [TakeAnswer].
+// An Answer is filled in by a [Handler]. [TakeAnswer] returns an empty one.
 type Answer struct {
 	Status int
 	Header Header // without Content-Length and Connection; together less than 400 bytes, or the body is copied
@@ -26,7 +26,7 @@ func TakeAnswer() *Answer {
 	return a
 }
 
-// Release gives the answer back for another request, unless its body has grown large.
+// Release returns the answer to the pool, unless its body has grown large.
 func (a *Answer) Release() {
 	const large = 256 << 10
 	if cap(a.buf) > large {
@@ -39,16 +39,16 @@ func (a *Answer) Release() {
 // Add adds a field to the head.
 func (a *Answer) Add(name, value string) { a.Header = append(a.Header, Field{name, value}) }
 
-// Buffer is what the body is appended to. What it already contains must not be changed.
+// Buffer returns the buffer to which the body is appended. Its present contents must not be changed.
 func (a *Answer) Buffer() *[]byte { return &a.buf }
 
-// Body is the body so far.
+// Body returns the body so far.
 func (a *Answer) Body() []byte { return a.buf[room:] }
 
-// Truncate takes the body back.
+// Truncate removes the body.
 func (a *Answer) Truncate() { a.buf = a.buf[:room] }
 
-// wire is the answer as it is sent. last tells the client that the connection is closed behind it.
+// wire returns the answer as it is sent. With last it announces that the connection is closed after it.
 func (a *Answer) wire(last bool) []byte {
 	h := append(a.head[:0], "HTTP/1.1 "...)
 	h = strconv.AppendInt(h, int64(a.Status), 10)

@@ -2,17 +2,17 @@ package listen
 
 import "sync/atomic"
 
-// A Budget bounds the bytes of bodies that are in memory at the same time, those of all its users together. It may be
-// used by many goroutines at once; a nil one has no limit.
+// A Budget limits the bytes of bodies in memory, those of all its users together. It is safe for concurrent use; a nil
+// one has no limit.
 type Budget struct {
 	most int64
 	used atomic.Int64
 }
 
-// NewBudget makes a budget of so many bytes.
+// NewBudget returns a budget with a limit in bytes.
 func NewBudget(bytes int64) *Budget { return &Budget{most: bytes} }
 
-// Take takes bytes, or reports false when so many are not left. Who takes them must give them back.
+// Take takes bytes, or returns false if too few are left. The caller must return them with Give.
 func (b *Budget) Take(bytes int) bool {
 	if b == nil || b.used.Add(int64(bytes)) <= b.most {
 		return true
@@ -21,7 +21,7 @@ func (b *Budget) Take(bytes int) bool {
 	return false
 }
 
-// Give gives back what was taken.
+// Give returns bytes that were taken.
 func (b *Budget) Give(bytes int) {
 	if b != nil {
 		b.used.Add(-int64(bytes))

@@ -9,20 +9,19 @@ import (
 	"time"
 )
 
-// lookPause lies between two looks at the files of a certificate.
-const lookPause = time.Second
+// checkPause is the minimum time between two checks of a certificate's files.
+const checkPause = time.Second
 
-// A Certificate is one that two files hold. When they change it changes with them, from the next handshake on; when the
-// new ones hold no certificate with its key it stays what it was, and the log says so once. It may be used by many
-// goroutines at once.
+// A Certificate is loaded from two files, and loaded again at the first handshake after they have changed. If the new
+// files hold no certificate with its key, it keeps the old one and logs that once. It is safe for concurrent use.
 type Certificate struct {
 	cert, key string
 	now       func() time.Time
 	log       *slog.Logger
 	current   atomic.Pointer[tls.Certificate]
 
-	mu    sync.Mutex // held by whoever looks at the files
-	last  time.Time  // look at them
+	mu    sync.Mutex // held while the files are checked
+	last  time.Time  // check of them
 	files [2]os.FileInfo
 }
 
@@ -32,7 +31,7 @@ func LoadCertificate(cert, key string, now func() time.Time, log *slog.Logger) (
 	return c, c.load()
 }
 
-// Server is a configuration of the accepting side of connections, from TLS 1.2 on.
+// Server returns a configuration for the accepting side of connections, from TLS 1.2 on.
 func (c *Certificate) Server() *tls.Config {
 	return &tls.Config{
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.get(), nil },
@@ -40,40 +39,40 @@ func (c *Certificate) Server() *tls.Config {
 	}
 }
 
-// Both is a configuration of either side.
+// Both returns a configuration for either side.
 func (c *Certificate) Both() *tls.Config {
 	both := c.Server()
 	both.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.get(), nil }
 	return both
 }
 
-// get is the certificate for a handshake. Only one handshake looks at the files; others do not wait for it.
+// get returns the certificate for a handshake. Only one handshake checks the files; others do not wait for it.
 func (c *Certificate) get() *tls.Certificate {
 	if !c.mu.TryLock() {
 		return c.current.Load()
 	}
 	defer c.mu.Unlock()
-	if now := c.now(); now.Sub(c.last).Abs() >= lookPause {
+	if now := c.now(); now.Sub(c.last).Abs() >= checkPause {
 		c.last = now
-		c.look()
+		c.reload()
 	}
 	return c.current.Load()
 }
 
-// look loads the certificate if the files have changed.
-func (c *Certificate) look() {
+// reload loads the certificate if the files have changed.
+func (c *Certificate) reload() {
 	if !c.changed() {
 		return
 	}
 	if err := c.load(); err != nil {
-		c.log.Error("certificate not reloaded; the one before stays in use", "cert", c.cert, "key", c.key, "error", err)
+		c.log.Error("certificate not reloaded; still using the old one", "cert", c.cert, "key", c.key, "error", err)
 		return
 	}
 	c.log.Info("certificate reloaded", "cert", c.cert, "ends", c.current.Load().Leaf.NotAfter)
 }
 
-// changed reports whether a file is another one than at the last load, as far as the directory tells. One that cannot
-// be looked at is missing for the moment.
+// changed reports whether a file differs from that of the last load, by identity, size or time of modification. A file
+// that cannot be read is ignored: it may be missing only for the moment.
 func (c *Certificate) changed() bool {
 	for i, name := range []string{c.cert, c.key} {
 		f, err := os.Stat(name)
@@ -88,10 +87,10 @@ func (c *Certificate) changed() bool {
 	return false
 }
 
-// load reads the files. It looks at them first: what is written meanwhile is another change.
+// load reads the files. It checks them first, so that a change during the read counts as another change.
 func (c *Certificate) load() error {
 	for i, name := range []string{c.cert, c.key} {
-		c.files[i], _ = os.Stat(name) // reading says what is wrong
+		c.files[i], _ = os.Stat(name) // reading the file reports the error
 	}
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err == nil {

@@ -43,8 +43,8 @@ func certify(t *testing.T, serial int64) (cert, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 }
 
-// A certificate follows its files, in whatever order they are replaced; a broken one
-// changes nothing and is told of once.
+// A certificate follows its files, in whatever order they are replaced; a broken one changes nothing and is logged
+// once.
 func TestCertificateFollowsItsFiles(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")

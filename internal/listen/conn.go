@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// A Replayed is a connection of which something was read already. It gives that to those who read it.
+// A Replayed is a connection from which some bytes were read already. Its Read returns them first.
 type Replayed struct {
 	net.Conn
 	unread []byte
@@ -16,7 +16,7 @@ type Replayed struct {
 // Replay returns c as it was before unread was read from it.
 func Replay(c net.Conn, unread []byte) *Replayed { return &Replayed{c, unread} }
 
-// Read gives back what was read, then reads on.
+// Read returns the unread bytes first, then reads from the connection.
 func (c *Replayed) Read(p []byte) (int, error) {
 	if len(c.unread) == 0 {
 		return c.Conn.Read(p)
@@ -28,19 +28,19 @@ func (c *Replayed) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// NetConn is the connection itself, for who wants to close it without ceremony.
+// NetConn returns the underlying connection, for callers that close it directly.
 func (c *Replayed) NetConn() net.Conn { return c.Conn }
 
-// SyscallConn gives the system's side of the connection, for writing: what was read is not there to be read.
+// SyscallConn returns the raw connection, for writing only: it does not have the unread bytes.
 func (c *Replayed) SyscallConn() (syscall.RawConn, error) {
 	return syscallConn(c.Conn)
 }
 
-// CloseWrite ends the sending half, which http.Server does before it closes a connection whose request it has not read
+// CloseWrite closes the sending half. http.Server does so before it closes a connection whose request it has not read
 // to the end.
 func (c *Replayed) CloseWrite() error { return closeWrite(c.Conn) }
 
-// syscallConn is the system's side of a connection, if it has one.
+// syscallConn returns the raw connection of c, if it has one.
 func syscallConn(c net.Conn) (syscall.RawConn, error) {
 	conn, ok := c.(syscall.Conn)
 	if !ok {
@@ -49,7 +49,7 @@ func syscallConn(c net.Conn) (syscall.RawConn, error) {
 	return conn.SyscallConn()
 }
 
-// closeWrite ends the sending half of a connection that has halves.
+// closeWrite closes the sending half of a connection, if it has one.
 func closeWrite(c net.Conn) error {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -61,8 +61,8 @@ const tlsOnly = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=u
 	"45\r\nConnection: close\r\n\r\n" +
 	"This port speaks TLS only: use https or wss.\n"
 
-// refuse tells a plain-text client to use TLS. It reads a little of what the client still sends, because closing with
-// unread input would take the answer away from it.
+// refuse answers an unencrypted client that it must use TLS. It reads a little of the rest of the request, because
+// closing with unread input would discard the answer.
 func refuse(c *Replayed) {
 	if _, err := io.WriteString(c, tlsOnly); err != nil || c.CloseWrite() != nil {
 		return

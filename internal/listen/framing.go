@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// Unambiguous makes s refuse the requests on l whose length can be read in two ways: those with both Content-Length and
-// Transfer-Encoding, and those of HTTP/1.0 with Transfer-Encoding. They are answered with status 400, and the
-// connection is closed. s.Serve takes what is returned. Alone s would go by one field, and a proxy in front of it
-// perhaps by the other, and take what follows for another client's request. Source: RFC 9112, section 6.1.
+// Unambiguous makes s reject requests on l whose length can be read in two ways: those with both Content-Length and
+// Transfer-Encoding, and those of HTTP/1.0 with Transfer-Encoding. s answers with status 400 and closes the connection.
+// The caller passes the result to s.Serve. Otherwise s would use one field, a proxy in front of it perhaps the other,
+// and they would disagree about where the next client's request begins. Source: RFC 9112, section 6.1.
 //
-// Such a request reaches s with a line that is no field, so that s refuses it.
+// Unambiguous changes a line of such a request so that it is no field, which s rejects.
 func Unambiguous(s *http.Server, l net.Listener) net.Listener {
 	s.ConnState = func(c net.Conn, state http.ConnState) {
 		if f, ok := c.(*framed); ok && state == http.StateHijacked {
@@ -34,18 +34,18 @@ func (l framedListener) Accept() (net.Conn, error) {
 	return &framed{Conn: c}, nil
 }
 
-// A framed is a connection whose requests are followed.
+// A framed is a connection whose requests are parsed while they are read.
 type framed struct {
 	net.Conn
 	framing framing
-	other   bool // it speaks another protocol by now
+	other   bool // it has switched to another protocol
 }
 
-// errFraming ends a connection whose requests cannot be told apart. http.Server has refused the request already, which
-// it reads no more leniently.
+// errFraming ends a connection whose requests cannot be separated. http.Server, which is no more lenient, has rejected
+// the request already.
 var errFraming = errors.New("the length of a request cannot be read")
 
-// Read reads, and spoils what is to be refused.
+// Read reads, and invalidates requests that must be rejected.
 func (c *framed) Read(p []byte) (int, error) {
 	if c.framing.at == lost && !c.other {
 		return 0, errFraming
@@ -59,12 +59,12 @@ func (c *framed) Read(p []byte) (int, error) {
 
 func (c *framed) NetConn() net.Conn { return c.Conn }
 
-// SyscallConn gives the system's side of the connection, for writing.
+// SyscallConn returns the raw connection, for writing.
 func (c *framed) SyscallConn() (syscall.RawConn, error) { return syscallConn(c.Conn) }
 
 func (c *framed) CloseWrite() error { return closeWrite(c.Conn) }
 
-// A place is where in a request the next byte stands.
+// A place is the part of a request to which the next byte belongs.
 type place uint8
 
 const (
@@ -79,7 +79,7 @@ const (
 	chunkData // left is what remains of it, with its CRLF
 	trailerStart
 	trailer
-	lost // nothing can be said of what follows
+	lost // the rest cannot be parsed
 )
 
 const (
@@ -88,8 +88,8 @@ const (
 	transferEncoding = "transfer-encoding"
 )
 
-// framing follows requests byte by byte, as far as it takes to know where each begins. It is at least as lenient as
-// http.Server: what that takes for a request, this follows. Its zero value is at the beginning of a request.
+// framing parses requests byte by byte, as far as necessary to find where each begins. It is at least as lenient as
+// http.Server: it parses everything that http.Server accepts. Its zero value is at the beginning of a request.
 type framing struct {
 	at    place
 	tail  [len(oldVersion)]byte           // of the request line
@@ -105,7 +105,7 @@ type framing struct {
 	left    int64 // of the body or chunk
 }
 
-// follow goes on to behind p, and spoils the field in it that makes a request ambiguous.
+// follow parses p, and invalidates the field in it that makes a request ambiguous.
 func (f *framing) follow(p []byte) {
 	for len(p) > 0 && f.at != lost {
 		if f.at == body || f.at == chunkData {
@@ -124,7 +124,7 @@ func (f *framing) follow(p []byte) {
 	}
 }
 
-// endData goes on behind a body or a chunk.
+// endData continues after a body or a chunk.
 func (f *framing) endData() {
 	if f.at == body {
 		f.at = beforeRequest
@@ -135,7 +135,7 @@ func (f *framing) endData() {
 
 func (f *framing) beginNumber(at place) { f.at, f.number, f.digits, f.ended = at, 0, 0, false }
 
-// head follows a byte of a head.
+// head parses a byte of a head.
 func (f *framing) head(b *byte) {
 	switch f.at {
 	case beforeRequest:
@@ -175,10 +175,10 @@ func (f *framing) head(b *byte) {
 	}
 }
 
-// line follows the first byte of a line that is not the first of the head.
+// line parses the first byte of a line that is not the first of the head.
 func (f *framing) line(b byte) {
 	if b == ' ' || b == '\t' {
-		f.at = fieldValue // goes on
+		f.at = fieldValue // continues the previous line
 		return
 	}
 	if f.kind == contentLength && !f.endLength() {
@@ -195,7 +195,7 @@ func (f *framing) line(b byte) {
 	}
 }
 
-// field follows the colon behind a field's name.
+// field processes the colon after a field's name.
 func (f *framing) field(colon *byte) {
 	f.at = fieldValue
 	switch name := f.name[:f.named]; {
@@ -213,7 +213,7 @@ func (f *framing) field(colon *byte) {
 	}
 }
 
-// decimal follows a byte of Content-Length.
+// decimal parses a byte of Content-Length.
 func (f *framing) decimal(b byte) {
 	switch {
 	case b == ' ' || b == '\t' || b == '\r':
@@ -226,7 +226,7 @@ func (f *framing) decimal(b byte) {
 	}
 }
 
-// endLength takes Content-Length, and reports false if it is none, or another one than before.
+// endLength sets the Content-Length, and returns false if it is none, or differs from an earlier one.
 func (f *framing) endLength() bool {
 	if f.digits == 0 || f.length >= 0 && f.length != f.number {
 		return false
@@ -246,7 +246,7 @@ func (f *framing) endHead() {
 	}
 }
 
-// chunked follows a byte of a chunked body that is not data.
+// chunked parses a byte of a chunked body that is not data.
 func (f *framing) chunked(b byte) {
 	switch {
 	case f.at == trailerStart && b == '\n':
@@ -260,7 +260,7 @@ func (f *framing) chunked(b byte) {
 	}
 }
 
-// size follows a byte of the line before a chunk.
+// size parses a byte of the line before a chunk.
 func (f *framing) size(b byte) {
 	digit := strings.IndexByte("0123456789abcdef", b|0x20)
 	switch {

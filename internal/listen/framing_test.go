@@ -76,8 +76,7 @@ func served(t *testing.T, handler http.Handler) (connect func() net.Conn) {
 	}
 }
 
-// A request with two lengths is refused, and nothing behind it is read, wherever it
-// stands on its connection.
+// A request with two lengths is rejected, and nothing after it is read, at any position on its connection.
 func TestAmbiguousRequestsAreRefused(t *testing.T) {
 	connect := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -106,7 +105,7 @@ func TestAmbiguousRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// What was taken over for another protocol is left as it is.
+// A connection that was hijacked for another protocol is not parsed any more.
 func TestHijackedConnectionIsNotRead(t *testing.T) {
 	connect := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, buffered, err := http.NewResponseController(w).Hijack()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxFields is how many fields a plain request may have.
+// maxFields is the maximum number of fields of a plain request.
 const maxFields = 64
 
 // A lineScan finds the end of a head in bytes that arrive piece by piece.
@@ -53,11 +53,11 @@ func (r *Request) parse(head string) bool {
 			return false
 		}
 	}
-	r.ContentLength = max(0, r.ContentLength) // a request that says nothing has no body
+	r.ContentLength = max(0, r.ContentLength) // without Content-Length there is no body
 	return r.Host != ""
 }
 
-// setTarget takes a target of a path without escapes, and maybe a query.
+// setTarget sets the target: a path without escapes, and maybe a query.
 func (r *Request) setTarget(target string) bool {
 	path, query, _ := strings.Cut(target, "?")
 	if !strings.HasPrefix(path, "/") {
@@ -77,7 +77,7 @@ func (r *Request) setTarget(target string) bool {
 	return true
 }
 
-// addLine takes a field of the head.
+// addLine adds a field of the head.
 func (r *Request) addLine(line string) bool {
 	name, value, ok := strings.Cut(line, ":")
 	if !ok || name == "" || len(r.Header) == maxFields {
@@ -97,7 +97,7 @@ func (r *Request) addLine(line string) bool {
 	return r.add(Field{name, value})
 }
 
-// add takes a field and reports false for those that change how the request is to be read.
+// add adds a field, or returns false for one that changes how the request must be read.
 func (r *Request) add(f Field) bool {
 	switch len(f.Name) { // a comparison for most fields
 	case len("Host"):
@@ -133,7 +133,7 @@ func (r *Request) add(f Field) bool {
 	return true
 }
 
-// setLength takes the length of the body, once, in at most nine digits.
+// setLength sets the length of the body, once, from at most nine digits.
 func (r *Request) setLength(digits string) bool {
 	if r.ContentLength >= 0 || digits == "" || len(digits) > 9 {
 		return false
@@ -148,7 +148,7 @@ func (r *Request) setLength(digits string) bool {
 	return true
 }
 
-// isHost reports whether s is made of what names, addresses and ports are.
+// isHost reports whether s consists of the characters of names, addresses and ports.
 func isHost(s string) bool {
 	for i := range len(s) {
 		if kinds[s[i]]&ofHost == 0 {
@@ -158,7 +158,7 @@ func isHost(s string) bool {
 	return s != ""
 }
 
-// Where a byte may stand in a plain request.
+// The parts of a plain request that may contain a byte.
 const (
 	ofPath = 1 << iota
 	ofQuery
@@ -167,8 +167,8 @@ const (
 	ofHost
 )
 
-// kinds is less than the standards allow for a path, a query and a host. Sources: RFC 3986, sections 2 and 3.3; RFC
-// 9110, sections 5.1, 5.5 and 5.6.2.
+// kinds are the parts that may contain each byte: fewer than the standards allow for a path, a query and a host.
+// Sources: RFC 3986, sections 2 and 3.3; RFC 9110, sections 5.1, 5.5 and 5.6.2.
 var kinds = func() (k [256]uint8) {
 	set := func(chars string, kind uint8) {
 		for i := range len(chars) {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits bounds the connections that are open at the same time, those of all listeners that share it together. What is
-// left of the process's files stays free for other use. Its methods may be called by many goroutines at once.
+// Limits limits the open connections of all listeners that share it, together, so that some of the process's files stay
+// free for other use. It is safe for concurrent use.
 type Limits struct {
 	most     int // in all
 	mostEach int // from one address
@@ -33,10 +33,10 @@ func NewLimits(most, mostEach int, log *slog.Logger) *Limits {
 		by: map[netip.Prefix]int{}}
 }
 
-// Most is how many connections may be open in all.
+// Most returns the maximum number of open connections.
 func (l *Limits) Most() int { return l.most }
 
-// Listen closes the connections of inner that are too many, at once. It then owns inner.
+// Listen returns a listener that owns inner, and immediately closes connections beyond the limits.
 func (l *Limits) Listen(inner net.Listener) net.Listener { return &limited{inner, l} }
 
 type limited struct {
@@ -44,7 +44,7 @@ type limited struct {
 	limits *Limits
 }
 
-// Accept waits for a connection that is not too many.
+// Accept waits for a connection within the limits.
 func (l *limited) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -59,7 +59,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// origin is the address that a connection counts for. Zero: not an address of IP.
+// origin returns the address that a connection counts for; zero if it is not an IP address.
 func origin(c net.Conn) (p netip.Prefix) {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {
@@ -108,7 +108,7 @@ type counted struct {
 	closed atomic.Bool
 }
 
-// Close closes the connection, after which another may come.
+// Close closes the connection, which then no longer counts.
 func (c *counted) Close() error {
 	if !c.closed.Swap(true) {
 		defer c.limits.leave(c.from)
@@ -116,7 +116,7 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// SyscallConn gives the system's side of the connection.
+// SyscallConn returns the raw connection.
 func (c *counted) SyscallConn() (syscall.RawConn, error) { return syscallConn(c.Conn) }
 
 func (c *counted) CloseWrite() error { return closeWrite(c.Conn) }

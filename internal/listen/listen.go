@@ -1,20 +1,21 @@
-// Package listen is one port: TLS and unencrypted connections, their limits, and the HTTP/1.1 requests on them.
+// Package listen serves one port: TLS and unencrypted connections, their limits, and the HTTP/1.1 requests on them.
 //
-// A [Listener] tells TLS from unencrypted text by the first byte that a client sends: a TLS connection opens with a
-// handshake record (0x16), and no HTTP method does. Accept returns a *tls.Conn for a client that uses TLS, so that
-// http.Server sets Request.TLS, and any other net.Conn for one that does not. [Limits] bounds the connections of all
-// ports together, and [Unambiguous] makes http.Server refuse requests whose length can be read in two ways.
+// A [Listener] distinguishes TLS from unencrypted connections by the first byte that a client sends: a TLS connection
+// begins with a handshake record (0x16), and no HTTP method does. Accept returns a *tls.Conn for a client that uses
+// TLS, so that http.Server sets Request.TLS, and any other net.Conn for one that does not. [Limits] limits the
+// connections of all ports together, and [Unambiguous] makes http.Server reject requests whose length can be read in
+// two ways.
 //
-// A [Server] reads and answers the plain requests of API clients, at a fraction of what net/http spends on one, and
-// leaves everything else to net/http. A plain request is a POST that arrives within a moment, with nothing in its head
-// that can be read in two ways: lines end in CRLF, the target is a path, there is one Host and at most one
-// Content-Length, and no Transfer-Encoding, Expect, Upgrade or Connection: close. The first request of another kind on
-// a connection (a WebSocket handshake, a page, a chunked, large, slow or broken request) is not touched: from then on
-// the connection, with every byte that was read of the request, is an accepted one of [Server.Rest]. So net/http does
-// what is hard about HTTP, and a plain request is read as net/http would read it.
+// A [Server] reads and answers the plain requests of API clients, at a fraction of the cost of net/http, and leaves
+// everything else to net/http. A plain request is a POST that arrives quickly, with nothing in its head that can be
+// read in two ways: lines end in CRLF, the target is a path, there is one Host and at most one Content-Length, and no
+// Transfer-Encoding, Expect, Upgrade or Connection: close. At the first request of another kind on a connection (a
+// WebSocket handshake, a page, a chunked, large, slow or broken request), the Server passes the connection on:
+// [Server.Rest] accepts it, with every byte of that request. So net/http handles the difficult parts of HTTP, and a
+// plain request is read as net/http would read it.
 //
-// A Server does not watch a connection while it answers, as net/http does for each request. It begins to when an answer
-// takes long; a client that disconnects then cancels its request.
+// A Server does not watch a connection during every request, as net/http does, but only when an answer takes long. A
+// client that disconnects then cancels its request.
 //
 // docs/decisions/0010-http-server.md gives the reasons, with figures.
 package listen
@@ -28,25 +29,25 @@ import (
 	"time"
 )
 
-// Config says what a Listener accepts.
+// Config configures a Listener.
 type Config struct {
-	// TLS holds the certificate. It is required; versions before 1.2 are never spoken, and no protocol but HTTP/1.1 is
+	// TLS holds the certificate. It is required. Versions before 1.2 are rejected, and no protocol but HTTP/1.1 is
 	// negotiated.
 	TLS *tls.Config
 
-	// RefusePlain turns plain text away with a sentence that says so.
+	// RefusePlain rejects unencrypted connections, with an answer that says so.
 	RefusePlain bool
 
-	// FirstByte is how long a client may stay silent before its connection is closed; 0 is ten seconds.
+	// FirstByte is the timeout for the first byte of a client; 0 is ten seconds.
 	FirstByte time.Duration
 
-	// MaxPending bounds the connections that have not yet said anything or that Accept has not yet taken; 0 is 1024.
-	// When there are as many, the one that has been silent for longest is closed for each new one, so that strangers
-	// who say nothing keep nobody out.
+	// MaxPending limits the connections that have not sent anything or that Accept has not returned yet; 0 is 1024. At
+	// the limit, each new connection closes the one that has been silent for longest, so that silent clients do not
+	// keep others from connecting.
 	MaxPending int
 }
 
-// A Listener is a net.Listener over both plain text and TLS.
+// A Listener is a net.Listener for both unencrypted and TLS connections.
 type Listener struct {
 	inner       net.Listener
 	tls         *tls.Config
@@ -61,7 +62,7 @@ type Listener struct {
 
 	mu      sync.Mutex
 	closed  bool
-	pending map[net.Conn]*list.Element // in silent; nil when it has spoken
+	pending map[net.Conn]*list.Element // its element in silent, from which it may be removed
 	silent  *list.List                 // of net.Conn, the oldest first
 }
 
@@ -70,7 +71,7 @@ type accepted struct {
 	err  error
 }
 
-// New wraps inner, which it then owns.
+// New returns a listener that owns inner.
 func New(inner net.Listener, c Config) *Listener {
 	l := &Listener{
 		inner: inner, tls: c.TLS.Clone(), refusePlain: c.RefusePlain, firstByte: c.FirstByte,
@@ -89,7 +90,7 @@ func New(inner net.Listener, c Config) *Listener {
 	return l
 }
 
-// Addr is the address of the inner listener.
+// Addr returns the address of the inner listener.
 func (l *Listener) Addr() net.Addr { return l.inner.Addr() }
 
 // Accept waits for a connection that has sent its first byte. The first call starts the goroutines that Close ends.
@@ -110,8 +111,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close closes the inner listener and every connection that Accept has not taken, and waits until nothing of them is
-// left. Closing again does nothing.
+// Close closes the inner listener and every connection that Accept has not returned, and waits until their goroutines
+// have ended. It may be called again.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -129,7 +130,7 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// run accepts until the listener is closed and gives each connection a goroutine of its own until its kind is known.
+// run accepts until the listener is closed, and reads the first byte of each connection in a goroutine.
 func (l *Listener) run() {
 	for {
 		conn, err := l.inner.Accept()
@@ -150,8 +151,8 @@ func (l *Listener) run() {
 	}
 }
 
-// makeRoom takes a slot for one more pending connection, if need be that of the one that has been silent for longest.
-// It reports false when the listener was closed.
+// makeRoom takes a slot for a pending connection. If none is free, it first closes the connection that has been silent
+// for longest. It returns false if the listener was closed.
 func (l *Listener) makeRoom() bool {
 	select {
 	case l.slots <- struct{}{}:
@@ -176,7 +177,7 @@ func (l *Listener) dropSilent() {
 	}
 }
 
-// offer hands a to Accept and reports false when the listener was closed.
+// offer passes a to Accept, or returns false if the listener was closed.
 func (l *Listener) offer(a accepted) bool {
 	select {
 	case l.accepted <- a:
@@ -186,7 +187,7 @@ func (l *Listener) offer(a accepted) bool {
 	}
 }
 
-// track notes a pending connection and reports false when the listener was closed.
+// track records a pending connection, or returns false if the listener was closed.
 func (l *Listener) track(c net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,17 +197,17 @@ func (l *Listener) track(c net.Conn) bool {
 	return !l.closed
 }
 
-// spoken notes that a connection has said something.
-func (l *Listener) spoken(c net.Conn) {
+// notSilent records that a connection has sent something, or has failed.
+func (l *Listener) notSilent(c net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.silent.Remove(l.pending[c]) // does nothing if it was dropped
 }
 
-// admit waits for the first byte and offers the connection that it announces.
+// admit waits for the first byte of a connection and offers the connection to Accept.
 func (l *Listener) admit(raw net.Conn) {
 	conn := l.identify(raw)
-	l.spoken(raw)
+	l.notSilent(raw)
 	if conn != nil && !l.offer(accepted{conn: conn}) {
 		conn = nil
 	}
@@ -218,7 +219,7 @@ func (l *Listener) admit(raw net.Conn) {
 	}
 }
 
-// identify reads the first byte of raw. It returns nil when the connection is not wanted.
+// identify reads the first byte of raw. It returns nil if the connection is not accepted.
 func (l *Listener) identify(raw net.Conn) net.Conn {
 	_ = raw.SetDeadline(time.Now().Add(l.firstByte))
 	var first [1]byte

@@ -14,10 +14,10 @@ type conn struct {
 	server *Server
 	nc     net.Conn
 	state  atomic.Int32       // waiting, working or closed
-	cancel context.CancelFunc // of the request that is being answered, and those behind it
-	first  [16]byte           // where buf begins: enough to see what it is, for those that are passed on
+	cancel context.CancelFunc // of the request that is being answered, and later ones
+	first  [16]byte           // the first buf: enough to recognise a request that is passed on
 
-	buf  []byte   // what has arrived and is not answered, a request's first byte first
+	buf  []byte   // received and not answered, from the first byte of a request on
 	scan lineScan // of buf
 	head int      // length of the head in buf; 0: not known yet
 	wait waiting  // what the deadline of reads is for
@@ -42,17 +42,17 @@ type waiting int
 
 const (
 	forever     waiting = iota
-	nextRequest         // for so long as the server's idle
+	nextRequest         // at most the server's idle
 	restOfRequest
 )
 
-// A fate is what becomes of a connection after a look at what has arrived.
-type fate int
+// A decision is how a connection continues after its received bytes were inspected.
+type decision int
 
 const (
-	more   fate = iota // must arrive
-	whole              // request that is plain
-	passOn             // to the other server
+	more   decision = iota // wait for more bytes
+	whole                  // answer a complete plain request
+	passOn                 // to the other server
 	end
 )
 
@@ -61,21 +61,21 @@ func (c *conn) serve(ctx context.Context) {
 	defer c.cancel()
 	defer c.recover()
 	defer c.server.forget(c)
-	defer c.discharge() // who reads on has a buffer that counts
-	fate := c.handshake(ctx)
-	for fate == more {
-		if fate = c.receive(); fate == whole {
-			fate = c.respond(ctx)
+	defer c.discharge() // after pass, the other server counts its own buffer
+	decision := c.handshake(ctx)
+	for decision == more {
+		if decision = c.receive(); decision == whole {
+			decision = c.respond(ctx)
 		}
 	}
-	if fate == passOn {
+	if decision == passOn {
 		c.pass()
 		return
 	}
 	_ = c.nc.Close()
 }
 
-// recover keeps a defect from ending the process. The server's own panics do not come this far.
+// recover keeps a bug from ending the process. The handler recovers its own panics.
 func (c *conn) recover() {
 	if p := recover(); p != nil {
 		c.server.log.Error("connection failed", "panic", p, slog.String("stack", string(debug.Stack())))
@@ -83,8 +83,8 @@ func (c *conn) recover() {
 	}
 }
 
-// handshake makes that of TLS, if the connection speaks it.
-func (c *conn) handshake(ctx context.Context) fate {
+// handshake does the TLS handshake, if the connection uses TLS.
+func (c *conn) handshake(ctx context.Context) decision {
 	secure, ok := c.nc.(interface{ HandshakeContext(context.Context) error })
 	if !ok {
 		return more
@@ -99,31 +99,31 @@ func (c *conn) handshake(ctx context.Context) fate {
 }
 
 // receive waits for a request.
-func (c *conn) receive() fate {
+func (c *conn) receive() decision {
 	if len(c.buf) == 0 {
 		if c.until(nextRequest); c.server.stopping.Load() {
-			c.lingers() // Shutdown may have looked before
+			c.limitLinger() // Shutdown may have checked the state before
 		}
 		if !c.grow() || c.read() != nil {
 			return end
 		}
 		if !c.state.CompareAndSwap(waitsForRequest, works) {
-			return end // Shutdown was faster
+			return end // Shutdown has closed it
 		}
 	}
-	fate := c.look()
-	for fate == more {
+	decision := c.inspect()
+	for decision == more {
 		c.until(restOfRequest)
 		if !c.grow() || c.read() != nil {
-			return passOn // which knows what to say to half a request
+			return passOn // which answers incomplete requests
 		}
-		fate = c.look()
+		decision = c.inspect()
 	}
-	return fate
+	return decision
 }
 
-// look says what to do with what has arrived.
-func (c *conn) look() fate {
+// inspect decides how to continue after the received bytes.
+func (c *conn) inspect() decision {
 	if c.head == 0 {
 		n, plain := c.scan.end(c.buf)
 		switch {
@@ -143,11 +143,11 @@ func (c *conn) look() fate {
 	return whole
 }
 
-// size is that of the request, head and body.
+// size returns the size of the request, head and body.
 func (c *conn) size() int { return c.head + int(c.request.ContentLength) }
 
-// grow makes room in c.buf, which grows with what arrives, not with what is announced. It reports false when the budget
-// for bodies has no more. A head counts in no budget.
+// grow makes room in c.buf, which grows with the received bytes, not with the announced length. It returns false if the
+// budget for bodies is used up. A head does not count in the budget.
 func (c *conn) grow() bool {
 	if len(c.buf) < cap(c.buf) {
 		return true
@@ -173,12 +173,12 @@ func (c *conn) read() error {
 	n, err := c.nc.Read(c.buf[len(c.buf):cap(c.buf)])
 	c.buf = c.buf[:len(c.buf)+n]
 	if n > 0 {
-		return nil // an error will come again
+		return nil // the next read returns the error again
 	}
 	return err
 }
 
-// discharge gives back what the budget for bodies has given.
+// discharge returns what was taken from the budget for bodies.
 func (c *conn) discharge() {
 	if c.charged > 0 {
 		c.server.bodies.Give(c.charged)
@@ -186,8 +186,8 @@ func (c *conn) discharge() {
 	}
 }
 
-// until sets the deadline of reads. It costs something, so that of a connection that waits for its next request moves
-// in steps of a tenth.
+// until sets the deadline of reads. That costs time, so the deadline of a connection that waits for its next request
+// moves in steps of a tenth.
 func (c *conn) until(w waiting) {
 	now := time.Now()
 	switch {
@@ -203,8 +203,8 @@ func (c *conn) until(w waiting) {
 	c.wait, c.set = w, now
 }
 
-// respond answers the request in c.buf, and takes it out.
-func (c *conn) respond(ctx context.Context) fate {
+// respond answers the request in c.buf, and removes it.
+func (c *conn) respond(ctx context.Context) decision {
 	a := TakeAnswer()
 	defer a.Release()
 	c.request.Body = c.buf[c.head:c.size()]
@@ -220,12 +220,12 @@ func (c *conn) respond(ctx context.Context) fate {
 		return more
 	}
 	if c.state.Store(waitsForRequest); c.server.stopping.Load() && c.server.linger == 0 {
-		return end // Shutdown may have looked before
+		return end // Shutdown may have checked the state before
 	}
 	return more
 }
 
-// limitWrite sets the deadline of writes, which costs something, so it moves in steps.
+// limitWrite sets the deadline of writes. That costs time, so the deadline moves in steps.
 func (c *conn) limitWrite() {
 	if now := time.Now(); c.writeBy.Sub(now) < writeTime*2/3 {
 		c.writeBy = now.Add(writeTime)
@@ -233,7 +233,7 @@ func (c *conn) limitWrite() {
 	}
 }
 
-// consume takes the request out of c.buf. What lies behind it is the next one, of a client that does not wait for
+// consume removes the request from c.buf. The bytes after it are the next request, of a client that does not wait for
 // answers.
 func (c *conn) consume() {
 	left := c.buf[c.size():]
@@ -245,11 +245,11 @@ func (c *conn) consume() {
 	}
 	c.scan, c.head, c.request.Body = lineScan{}, 0, nil
 	if c.wait == restOfRequest {
-		c.wait = forever // the next request has time of its own
+		c.wait = forever // the next request has its own deadline
 	}
 }
 
-// pass hands the connection to the other server, unless either stops.
+// pass passes the connection to the other server, unless either stops.
 func (c *conn) pass() {
 	_ = c.nc.SetDeadline(time.Time{})
 	select {
@@ -261,11 +261,11 @@ func (c *conn) pass() {
 	}
 }
 
-// closeSoon closes the connection if it waits for a request, or has it do so.
+// closeSoon closes the connection if it waits for a request: immediately, or after the server's linger.
 func (c *conn) closeSoon() {
 	if c.server.linger > 0 {
 		if c.state.Load() == waitsForRequest {
-			c.lingers()
+			c.limitLinger()
 		}
 		return
 	}
@@ -274,8 +274,8 @@ func (c *conn) closeSoon() {
 	}
 }
 
-// lingers waits for a request no longer than the server lingers.
-func (c *conn) lingers() { _ = c.nc.SetReadDeadline(time.Now().Add(c.server.linger)) }
+// limitLinger limits the wait for a request to the server's linger.
+func (c *conn) limitLinger() { _ = c.nc.SetReadDeadline(time.Now().Add(c.server.linger)) }
 
 // abort closes the connection and cancels its request.
 func (c *conn) abort() {

@@ -11,13 +11,13 @@ type Request struct {
 	Target string // of the request line: path and query, escapes included
 	Path   string // of Target, without the query and with escapes resolved
 	Host   string
-	Header Header // all lines but Host, those of one name in the order in which they came
+	Header Header // all fields but Host, those of one name in the order in which they were sent
 
-	ContentLength int64  // of the body; -1: the client did not say
-	Body          []byte // all of it; nil in what RequestOf returns
+	ContentLength int64  // of the body; -1: unknown
+	Body          []byte // all of it; nil after RequestOf
 }
 
-// RequestOf is the request that net/http has read. Its body is still to be read from r.
+// RequestOf returns the request that net/http has read. Its body must still be read from r.
 func RequestOf(r *http.Request) Request {
 	v := Request{Method: r.Method, Target: r.RequestURI, Path: r.URL.Path, Host: r.Host, ContentLength: r.ContentLength}
 	if !strings.HasPrefix(v.Target, "/") { // the whole URL, as it is sent to proxies
@@ -37,13 +37,13 @@ func RequestOf(r *http.Request) Request {
 	return v
 }
 
-// SentPath is the path as it stood on the request line, escapes included.
+// SentPath returns the path as sent in the request line, escapes included.
 func (r *Request) SentPath() string {
 	path, _, _ := strings.Cut(r.Target, "?")
 	return path
 }
 
-// Query is what stood behind the path, without the question mark.
+// Query returns the query as sent, without the question mark.
 func (r *Request) Query() string {
 	_, query, _ := strings.Cut(r.Target, "?")
 	return query

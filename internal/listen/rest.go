@@ -12,7 +12,7 @@ type rest struct {
 	closed chan struct{}
 }
 
-// restOf is a rest as a listener.
+// restOf is the listener of a rest.
 type restOf struct {
 	*rest
 	server *Server
@@ -28,13 +28,13 @@ func (l restOf) Accept() (net.Conn, error) {
 	}
 }
 
-// Close refuses further connections; those that wait are closed.
+// Close rejects further connections, and closes those that wait.
 func (l restOf) Close() error {
 	l.close.Do(func() { close(l.closed) })
 	return nil
 }
 
-// Addr is the address of the listener that the server serves, or nil before it does.
+// Addr returns the address of the listener that the server serves; nil before Serve.
 func (l restOf) Addr() net.Addr {
 	l.server.mu.Lock()
 	defer l.server.mu.Unlock()

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// MaxHead is the largest head of a request that is plain, in bytes.
+	// MaxHead is the maximum size of the head of a plain request, in bytes.
 	MaxHead = 16 << 10
 
-	// MaxBody is the largest body of a request that is plain, in bytes.
+	// MaxBody is the maximum size of the body of a plain request, in bytes.
 	MaxBody = 256 << 10
 
-	// DefaultIdle is how long a connection waits for its next request.
+	// DefaultIdle is the default of ServerConfig.Idle.
 	DefaultIdle = 5 * time.Minute
 
-	// patience is how long a plain request may take to arrive, and a handshake of TLS patientHandshake.
+	// patience limits how long a plain request takes to arrive, and patientHandshake a TLS handshake.
 	patience         = 2 * time.Second
 	patientHandshake = 20 * time.Second
 
-	// writeTime is how long an answer may take to be written, and at most a third less. It is longer than a client on a
-	// slow line needs.
+	// writeTime is the timeout of writing an answer; the effective one is up to a third shorter. It is longer than a
+	// client on a slow connection needs.
 	writeTime         = 30 * time.Second
 	watchAfter        = 100 * time.Millisecond // see watch
 	firstBuffer       = 4 << 10                // of a connection that has sent the P of POST
@@ -35,18 +35,18 @@ const (
 
 // A Handler answers requests. It may be called by many goroutines at once.
 //
-// Answer fills in a. r and its body are the caller's again when Answer returns; its texts may be kept. ctx ends when
-// the client goes away during a long answer, and when the server closes.
+// Answer fills in a. r and its body belong to the caller again when Answer returns, but the strings of r may be kept.
+// ctx ends when the client disconnects during a long answer, and when the server closes.
 type Handler interface {
 	Answer(ctx context.Context, r *Request, a *Answer)
 }
 
-// ServerConfig is what a Server needs.
+// ServerConfig configures a Server.
 type ServerConfig struct {
 	Handler Handler
 	Idle    time.Duration // how long a connection may wait for its next request; 0 is DefaultIdle
-	Linger  time.Duration // how long Shutdown leaves those open that wait; 0 closes them at once
-	Bodies  *Budget       // of memory for bodies; nil: without limit
+	Linger  time.Duration // how long Shutdown keeps waiting connections open; 0 closes them at once
+	Bodies  *Budget       // of memory for bodies; nil: no limit
 	Log     *slog.Logger  // nil: nothing is logged
 }
 
@@ -68,7 +68,7 @@ type Server struct {
 	conns    map[*conn]struct{}
 }
 
-// NewServer makes a server.
+// NewServer returns a server.
 func NewServer(c ServerConfig) *Server {
 	s := &Server{
 		handler: c.Handler, idle: c.Idle, linger: c.Linger, bodies: c.Bodies, log: c.Log,
@@ -84,9 +84,9 @@ func NewServer(c ServerConfig) *Server {
 	return s
 }
 
-// Rest gives the connections that are not for this server to another one, such as an http.Server. Its address is that
-// of the listener that is served. A connection that nobody accepts waits until Rest is closed, or s stops. Those that
-// speak TLS are no *tls.Conn, so that http.Server does not set Request.TLS.
+// Rest returns a listener for another server, such as an http.Server, which accepts the connections that s passes on.
+// Its address is that of the listener that s serves. A connection waits until it is accepted, Rest is closed, or s
+// stops. TLS connections are no *tls.Conn, so http.Server does not set Request.TLS.
 func (s *Server) Rest() net.Listener { return restOf{s.rest, s} }
 
 // Serve accepts connections until Shutdown or Close, and then returns nil. It closes l.
@@ -112,7 +112,7 @@ func (s *Server) Serve(l net.Listener) error {
 		}](err); !ok || !t.Temporary() {
 			return err
 		}
-		// The process has too many open files, or the client was gone already.
+		// The process has too many open files, or the client has disconnected already.
 		wait = min(max(5*time.Millisecond, 2*wait), longestAcceptWait)
 		s.log.Warn("connection not accepted", "error", err, "again_in", wait)
 		select {
@@ -122,7 +122,7 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-// begin notes the listener and reports false when the server has been stopped.
+// begin records the listener, or returns false if the server was stopped.
 func (s *Server) begin(l net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *Server) begin(l net.Listener) bool {
 	return !s.stopping.Load()
 }
 
-// start serves a connection on a goroutine of its own.
+// start serves a connection in a goroutine.
 func (s *Server) start(nc net.Conn) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &conn{server: s, nc: nc, cancel: cancel}
@@ -146,18 +146,18 @@ func (s *Server) start(nc net.Conn) {
 	s.running.Go(func() { c.serve(ctx) })
 }
 
-// forget is called at the end of a connection.
+// forget removes a connection that has ended.
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()
 }
 
-// Shutdown stops accepting and closes connections that wait for a request, after ServerConfig.Linger: one that comes
-// meanwhile is answered, and told that it is the last. A connection that is closed at once may have a request on its
-// way, whose client cannot know whether it was heard. Shutdown returns when all others have been answered or passed on,
-// or with ctx's error.
-// Then [Server.Close] cuts what is left. The server of Rest is to be shut down by itself, before or after.
+// Shutdown stops accepting, and closes connections that wait for a request after ServerConfig.Linger. A request that
+// arrives meanwhile is answered as the last one of its connection. If a connection is closed at once, a request may be
+// in transit, and its client cannot know whether it was received. Shutdown returns when all other connections were
+// answered or passed on, or with ctx's error; then [Server.Close] closes the rest. The server of Rest must be shut down
+// separately, before or after.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop((*conn).closeSoon)
 	done := make(chan struct{})
@@ -181,7 +181,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// stop ends the accepting and does with each connection what it is given.
+// stop stops accepting, and calls with for each connection.
 func (s *Server) stop(with func(*conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -88,8 +88,8 @@ func TestPipelining(t *testing.T) {
 	}
 }
 
-// What is not plain is answered by net/http, as the first request of a
-// connection and behind a plain one, and so is everything behind it.
+// Other requests are answered by net/http, as the first request of a connection and after a plain one, and so are all
+// after them.
 func TestPassedOn(t *testing.T) {
 	p := start(t, echo)
 	head := strings.Repeat("X-Pad: "+strings.Repeat("y", 1000)+"\r\n", 17)
@@ -123,7 +123,7 @@ func TestPassedOn(t *testing.T) {
 	}
 }
 
-// What is wrong, or could be read in two ways, is refused by net/http.
+// Requests that are invalid, or can be read in two ways, are rejected by net/http.
 func TestRefused(t *testing.T) {
 	p := start(t, func(_ context.Context, r *Request, _ *Answer) { t.Errorf("answered %+v", r) })
 	for name, tt := range map[string]struct {
@@ -257,8 +257,8 @@ func TestPanic(t *testing.T) {
 	c.ended()
 }
 
-// Shutdown lets running requests finish, tells their clients that it is the last
-// one, and closes idle connections.
+// Shutdown lets running requests finish, announces to their clients that the connection closes, and closes idle
+// connections.
 func TestShutdown(t *testing.T) {
 	running, finish := make(chan struct{}), make(chan struct{})
 	p := start(t, func(ctx context.Context, r *Request, a *Answer) {
@@ -292,8 +292,8 @@ func TestShutdown(t *testing.T) {
 	stopped.Wait()
 }
 
-// With Linger it leaves idle connections open for that time: a request that was on its way
-// is answered, and told that it is the last one.
+// With Linger it leaves idle connections open for that time: a request that was in transit is answered as the last one
+// of its connection.
 func TestShutdownLingers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startInBubble(t, echo)
@@ -341,7 +341,7 @@ func TestShutdownGivesUp(t *testing.T) {
 	}
 }
 
-// A connection that the other server does not take keeps nobody from stopping.
+// A connection that the other server does not accept does not keep the server from stopping.
 func TestCloseWithoutRest(t *testing.T) {
 	l := freePort(t)
 	s := NewServer(ServerConfig{Handler: handle(echo)})

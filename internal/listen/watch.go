@@ -8,20 +8,20 @@ import (
 )
 
 // A watch reads ahead from a connection whose request takes long to answer, so that the end of the connection cancels
-// the request. The connection's own goroutine is with the handler meanwhile.
+// the request. Meanwhile the connection's own goroutine runs the handler.
 type watch struct {
 	timer *time.Timer // starts it
-	ahead chan []byte // what was read, once the watch is over
+	ahead chan []byte // the bytes read, when the watch has ended
 
 	mu   sync.Mutex
 	over bool // the request has been answered
 }
 
-// begin starts the watch after a while.
+// begin starts the watch after watchAfter.
 func (w *watch) begin(c *conn) {
 	if w.timer == nil {
 		w.ahead = make(chan []byte, 1)
-		w.timer = time.AfterFunc(watchAfter, func() { w.ahead <- w.look(c) })
+		w.timer = time.AfterFunc(watchAfter, func() { w.ahead <- w.readAhead(c) })
 		return
 	}
 	w.timer.Reset(watchAfter)
@@ -34,16 +34,16 @@ func (w *watch) end(c *conn) {
 	}
 	w.mu.Lock()
 	w.over = true
-	_ = c.nc.SetReadDeadline(time.Unix(1, 0)) // ends its read
+	_ = c.nc.SetReadDeadline(time.Unix(1, 0)) // interrupts its read
 	w.mu.Unlock()
 	c.buf = append(c.buf, <-w.ahead...)
 	w.over = false
-	c.wait = forever // so that the deadline is set anew
+	c.wait = forever // so that the deadline is set again
 }
 
-// look reads once, and cancels the request when the connection has ended.
-func (w *watch) look(c *conn) []byte {
-	if !w.unlimited(c) {
+// readAhead reads once, and cancels the request if the connection has ended.
+func (w *watch) readAhead(c *conn) []byte {
+	if !w.clearDeadline(c) {
 		return nil
 	}
 	ahead := make([]byte, 64)
@@ -54,8 +54,8 @@ func (w *watch) look(c *conn) []byte {
 	return ahead[:n]
 }
 
-// unlimited lets reads take as long as they like, and reports false when the request has been answered.
-func (w *watch) unlimited(c *conn) bool {
+// clearDeadline removes the deadline of reads, or returns false if the request has been answered.
+func (w *watch) clearDeadline(c *conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.over {

@@ -20,17 +20,17 @@ type connection struct {
 	registry     *registry
 	key          Key
 	announcement fleet.ConnectProcess
-	signed       bool   // it has no token, and is to be given one
-	endpoint     string // where it connects again with that; only if signed
+	signed       bool   // it has no token, and will receive one
+	endpoint     string // where it reconnects with the token; only if signed
 	push         func(Push)
 	replaced     func()
 
 	mu      sync.Mutex
-	session namedSession // the last one that was named
+	session namedSession // the last one in a request
 	started string       // the game session that was pushed; never push one twice over a socket
 	ending  bool         // TerminateProcess was pushed
 	early   bool         // no process yet: the one with its id has ended, and this may be that one
-	closed  bool         // the socket is
+	closed  bool         // the socket has closed
 	renewed time.Time    // when RefreshConnection was pushed last; zero: never
 	over    sync.Once
 }
@@ -39,7 +39,7 @@ func (n *connection) command(c fleet.Command) region.RoomCommand {
 	return region.RoomCommand{Room: n.key.Room, Command: c}
 }
 
-// submit has the room carry out a command without waiting.
+// submit sends a command to the room without waiting.
 func (n *connection) submit(c fleet.Command, done func(error)) {
 	router.Submit(n.registry.shard, callLimit, n.command(c), done)
 }
@@ -59,10 +59,10 @@ func (n *connection) open(ctx context.Context) (Connection, error) {
 			"Compute %s is not registered in fleet %s", n.key.Process.Compute, n.key.Room.Fleet)
 	case err != nil:
 		return nil, err
-	case process.Status == fleet.ProcessEnded: // it came back for an answer that got lost
+	case process.Status == fleet.ProcessEnded: // it has reconnected because an answer was lost
 		if process.Idempotency == n.announcement.Idempotency {
 			n.replacedOnce()
-		} else { // or is a new one with the same id
+		} else { // or it is a new one with the same id
 			n.setEarly(true)
 		}
 		return n, nil
@@ -77,7 +77,7 @@ func (n *connection) open(ctx context.Context) (Connection, error) {
 	return n, nil
 }
 
-// announce tells the room that the process has this connection, and catches up.
+// announce reports to the room that the process has this connection, and catches up.
 func (n *connection) announce(ctx context.Context) error {
 	if _, err := router.Ask[*fleet.Process](ctx, n.registry.shard, n.command(n.announcement)); err != nil {
 		return err
@@ -85,8 +85,7 @@ func (n *connection) announce(ctx context.Context) error {
 	return n.catchUp(ctx)
 }
 
-// catchUp pushes what follows from the state of the process. It does nothing for a connection that is not the primary
-// one any more.
+// catchUp pushes what follows from the state of the process, unless the connection is not the primary one any more.
 func (n *connection) catchUp(ctx context.Context) error {
 	type state struct {
 		process *fleet.Process
@@ -109,7 +108,7 @@ func (n *connection) catchUp(ctx context.Context) error {
 		return fault.New(fault.AccessDenied,
 			"Process %s has ended. Process ids must be unique between executions.", n.key.Process.ID)
 	case !process.Connected:
-		return n.announce(ctx) // the end of the connection before was noted after the beginning of this one
+		return n.announce(ctx) // the end of the previous connection was recorded after the start of this one
 	}
 	if session != nil && session.Status == fleet.Activating {
 		n.startGameSession(n.all.sessionPush(n.key.Room, session))
@@ -123,7 +122,7 @@ func (n *connection) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// resume announces the connection to a shard that has recovered and takes none for open.
+// resume announces the connection to a shard that has recovered and considers no connection open.
 func (n *connection) resume(ctx context.Context) {
 	err := n.announce(ctx)
 	if fault.Is(err, fault.AccessDenied) || fault.Is(err, fault.NotFound) { // the process has ended
@@ -170,7 +169,7 @@ func (n *connection) replacedOnce() { n.over.Do(n.replaced) }
 // have not moved.
 const refreshPause = 30 * time.Second
 
-// refresh gives a process that signed its request a token, because the server SDKs do not sign again when they
+// refresh issues a token to a process that signed its request, because the server SDKs do not sign again when they
 // reconnect. The process moves to the URL that it has dialed itself: it may not be able to use another one, such as
 // wss:// with a certificate that it does not know.
 func (n *connection) refresh() {
@@ -186,7 +185,7 @@ func (n *connection) refresh() {
 	})
 }
 
-// refreshDue reports whether the process has not been asked to move lately, and notes that it is asked now.
+// refreshDue reports whether the last push was long enough ago, and records the next one.
 func (n *connection) refreshDue() bool {
 	now := n.all.cfg.Clock.Now()
 	n.mu.Lock()
@@ -198,8 +197,8 @@ func (n *connection) refreshDue() bool {
 	return true
 }
 
-// noteLost tells the room that the process is not connected. That cannot be refused: when the network fails, more
-// connections than fit into the queue may be lost at once.
+// noteLost reports to the room that the process is not connected. The report cannot be rejected: when the network
+// fails, more connections than fit into the queue may be lost at once.
 func (n *connection) noteLost() {
 	n.registry.shard.Post(n.command(fleet.LoseProcess{ProcessKey: n.key.Process}))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // A Connection answers for one server process that is connected over one socket. All methods are asynchronous: done is
-// called exactly once, after what it reports is durable, from a goroutine that must not be held up.
+// called exactly once, after what it reports is durable, from a goroutine that must not be blocked.
 type Connection interface {
 	// Activate reports that the process is ready to host a game session (ActivateServerProcess). Repeating it is no
 	// error.
@@ -119,7 +119,7 @@ type UpdateGameSessionPush struct {
 // TerminateProcessPush asks the process to end, at the latest at TerminationTime.
 type TerminateProcessPush struct{ TerminationTime time.Time }
 
-// RefreshConnectionPush asks the process to connect anew with this token.
+// RefreshConnectionPush asks the process to reconnect with this token.
 type RefreshConnectionPush struct{ Endpoint, AuthToken string }
 
 func (CreateGameSessionPush) push() {}

@@ -23,11 +23,11 @@ type Config struct {
 	Router   *router.Router
 	Keys     sigv4.Keys    // of server processes that sign their request
 	Skew     time.Duration // how far the clock of a signer may be off; 0: the default
-	Endpoint string        // wss://…: where a process connects again, unless it is known where it has connected
+	Endpoint string        // wss://…: where a process reconnects if the URL that it has dialed is unknown
 	Clock    clockwork.Clock
 	Log      *slog.Logger
 
-	// Token is the text of a compute's auth token.
+	// Token returns the text of a compute's auth token.
 	Token func(room fleet.RoomID, compute string, serial uint64) string
 
 	// The operations of the API that a process may call. Players answers within one fleet; the game session of a
@@ -44,7 +44,7 @@ type Key struct {
 	Process fleet.ProcessKey
 }
 
-// Hosts reports whether a game session of a room is the process's own.
+// Hosts reports whether the process hosts a game session of a room.
 func (k Key) Hosts(room fleet.RoomID, g *fleet.GameSession) bool {
 	return k.Room == room && k.Process == g.Host
 }
@@ -58,7 +58,7 @@ type Connections struct {
 	signatures usedSignatures
 }
 
-// New makes the connections of a region: none.
+// New returns the connections of a region, with none open.
 func New(cfg Config) *Connections {
 	cfg.Skew = cmp.Or(cfg.Skew, sigv4.DefaultSkew)
 	c := &Connections{cfg: cfg, router: cfg.Router, verifier: sigv4.New(sigv4.Config{Keys: cfg.Keys, Skew: cfg.Skew})}
@@ -87,7 +87,7 @@ func (c *Connections) Connect(ctx context.Context, r ConnectRequest) (Connection
 		fleet.RoomID{Fleet: fleet.ID(id), Location: location},
 		fleet.ProcessKey{Compute: r.ComputeName, ID: r.ProcessID},
 	})
-	var once string // a signature that is good for one connection
+	var once string // a signature that is valid for one connection
 	if n.signed {
 		var err error
 		if once, err = c.checkSignature(ctx, &r, n.key); err != nil {
@@ -112,18 +112,18 @@ func (c *Connections) newConnection(r *ConnectRequest, key Key) *connection {
 	}
 	if n.signed {
 		n.endpoint = cmp.Or(r.Endpoint, c.cfg.Endpoint)
-	} else { // its token is checked by the room, which knows the compute
+	} else { // the room, which knows the compute, checks its token
 		n.announcement.Proof = r.Authorization
 	}
 	return n
 }
 
-// registryOf is the registry of the shard that holds a fleet location.
+// registryOf returns the registry of the shard that has a fleet location.
 func (c *Connections) registryOf(room fleet.RoomID) *registry {
 	return c.shards[region.ShardOf(room, len(c.shards))]
 }
 
-// resuming is how many connections are announced again at a time, so that one batch of the shard takes many of them.
+// resuming is the number of concurrent announcements, so that one batch of the shard contains many of them.
 const resuming = 256
 
 // Run announces the open connections of a shard again whenever it has recovered, until ctx is done.
@@ -144,7 +144,7 @@ func (c *Connections) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// resume announces all connections of the moment again.
+// resume announces all present connections again.
 func (r *registry) resume(ctx context.Context) {
 	var group errgroup.Group
 	group.SetLimit(resuming)
@@ -154,10 +154,10 @@ func (r *registry) resume(ctx context.Context) {
 			return nil
 		})
 	}
-	_ = group.Wait() // what fails is logged
+	_ = group.Wait() // failures are logged
 }
 
-// Observe sees a commit of a shard, on its commit goroutine.
+// Observe processes a commit of a shard, on its commit goroutine.
 func (c *Connections) Observe(commit *router.Commit) {
 	r := c.shards[commit.Shard]
 	if commit.Recovered { // the new owner of the shard knows of no connection
@@ -189,7 +189,7 @@ func (c *Connections) dispatch(r *registry, room fleet.RoomID, fact any) {
 	}
 }
 
-// Update notifies a process of what became of the backfill ticket of its game session, or keeps that until the process
+// Update sends a process the state of the backfill ticket of its game session, or keeps the update until the process
 // connects. It reports whether the process is connected here.
 func (c *Connections) Update(host Key, g *fleet.GameSession, ticket,
 	reason string) (update UpdateGameSessionPush, here bool) {
@@ -200,13 +200,13 @@ func (c *Connections) Update(host Key, g *fleet.GameSession, ticket,
 	return update, c.Push(host, update)
 }
 
-// Push pushes an update to a process, or keeps it until the process connects; to another node, ProcessResumed says so.
-// It reports whether the process is connected here.
+// Push pushes an update to a process, or keeps it until the process connects. ProcessResumed reports a connection to
+// another node. Push reports whether the process is connected here.
 func (c *Connections) Push(host Key, update UpdateGameSessionPush) (here bool) {
 	return c.registryOf(host.Room).update(host, update)
 }
 
-// createdPush is the push for a game session that was put on a process.
+// createdPush returns the push for a game session that was assigned to a process.
 func (c *Connections) createdPush(room fleet.RoomID, e *fleet.GameSessionCreated) CreateGameSessionPush {
 	return CreateGameSessionPush{
 		GameSessionID: c.router.GameSessionARN(room, e.ID), Name: e.Name, GameSessionData: e.Data,
@@ -215,7 +215,7 @@ func (c *Connections) createdPush(room fleet.RoomID, e *fleet.GameSessionCreated
 	}
 }
 
-// sessionPush is the same for a game session that is there already.
+// sessionPush returns the push for an existing game session.
 func (c *Connections) sessionPush(room fleet.RoomID, g *fleet.GameSession) CreateGameSessionPush {
 	return CreateGameSessionPush{
 		GameSessionID: c.router.GameSessionARN(room, g.ID), Name: g.Name, GameSessionData: g.Data,

@@ -109,7 +109,7 @@ func (r *rig) isConnected(n *peer) bool {
 	return connected
 }
 
-// Two connections of a process that is still unknown begin at the same time: one of them takes over from the other.
+// Two connections of an unknown process are opened concurrently: one of them replaces the other.
 func TestTwoFirstConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -8,10 +8,10 @@ import (
 	"github.com/muster-gg/muster/internal/router"
 )
 
-// A registry is the connections of the processes of one shard.
+// A registry has the connections of the processes of one shard.
 type registry struct {
 	shard     *router.Shard
-	recovered chan struct{} // holds one when the open connections have to be announced again
+	recovered chan struct{} // has an element when the open connections must be announced again
 
 	mu        sync.RWMutex
 	primaries map[Key]*connection             // the primary connection of each process
@@ -19,7 +19,7 @@ type registry struct {
 	opening   map[Key]opening
 }
 
-// opening is the connections of a process that are being opened.
+// opening has the connections of a process that are being opened.
 type opening struct {
 	number int
 	first  *connection // the only one, when the process has no connection yet; else nil
@@ -32,21 +32,21 @@ func newRegistry(s *router.Shard) *registry {
 	}
 }
 
-// primary is the primary connection of a process, or nil.
+// primary returns the primary connection of a process, or nil.
 func (r *registry) primary(key Key) *connection {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.primaries[key]
 }
 
-// all lists the primary connections of the moment.
+// all returns the present primary connections.
 func (r *registry) all() []*connection {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return slices.Collect(maps.Values(r.primaries))
 }
 
-// install makes n the primary connection of its process and returns the one before.
+// install makes n the primary connection of its process and returns the previous one.
 func (r *registry) install(n *connection) (old *connection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,8 +55,8 @@ func (r *registry) install(n *connection) (old *connection) {
 	return old
 }
 
-// expect notes that n is being opened, which arrived or abandon ends. If it turns out to be the first connection of a
-// new process, it is installed at that very place among the events of the shard, and so misses nothing.
+// expect records that n is being opened, until arrived or abandon is called. If n is the first connection of a new
+// process, connected installs it in the order of the shard's events, so that it misses none.
 func (r *registry) expect(n *connection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func (r *registry) expect(n *connection) {
 	r.opening[n.key] = o
 }
 
-// connected installs the connection of a new process, unless there is a doubt which.
+// connected installs the connection of a new process, if only one is being opened.
 func (r *registry) connected(key Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *registry) connected(key Key) {
 	}
 }
 
-// resumed forgets what a process has missed that has connected to another node: there it is notified.
+// resumed deletes the missed updates of a process that has connected to another node, which notifies it.
 func (r *registry) resumed(key Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,8 +93,8 @@ func (r *registry) arrived(n *connection) bool {
 	return r.primaries[n.key] == n
 }
 
-// abandon ends the opening of n without result: the room may have taken its process for connected, and is then notified
-// that it is not, unless it has another connection.
+// abandon ends the opening of n without result. The room may consider the process connected, so it is notified that it
+// is not, unless the process has another connection.
 func (r *registry) abandon(n *connection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,8 +134,8 @@ func (r *registry) remove(key Key) *connection {
 	return n
 }
 
-// lose is drop, and tells the room that the process is not connected. Both happen under the lock, so that a connection
-// that is installed later sees that and can take it back; see connection.catchUp.
+// lose is drop, and reports to the room that the process is not connected. Both happen under the lock, so that a
+// connection that is installed later sees the report and can correct it; see connection.catchUp.
 func (r *registry) lose(n *connection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +145,7 @@ func (r *registry) lose(n *connection) {
 	}
 }
 
-// loseOrphan tells the room that the process of n is not connected, unless it is. It is for a connection that was
+// loseOrphan reports to the room that the process of n is not connected, unless it is. It is for a connection that was
 // announced and may have closed before.
 func (r *registry) loseOrphan(n *connection) {
 	r.mu.Lock()
@@ -155,8 +155,8 @@ func (r *registry) loseOrphan(n *connection) {
 	}
 }
 
-// update pushes what has become of a game session, or keeps it until the process has connected again; see resumed. It
-// reports whether the process is connected here.
+// update pushes an update of a game session, or keeps it until the process has connected again; see resumed. It reports
+// whether the process is connected here.
 func (r *registry) update(key Key, push UpdateGameSessionPush) (here bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

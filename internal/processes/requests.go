@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// callLimit is how long a request of a server process may take: its SDK gives up after 20 s. Source: server SDK 5,
+	// callLimit is the timeout of a request of a server process: its SDK gives up after 20 s. Source: server SDK 5,
 	// request time-out.
 	callLimit = 15 * time.Second
 
-	// pageSize is how many player sessions a page has for a server process: the Unreal build of the server SDK keeps no
-	// more.
+	// pageSize is the number of player sessions on a page for a server process: the Unreal build of the server SDK
+	// keeps no more.
 	pageSize = 50
 )
 
-// Activate is called again by a process that lost the answer. Until it has one its SDK ignores what is pushed, so that
-// is pushed again.
+// Activate is called again by a process that lost the answer. Its SDK ignores pushes until it has an answer, so they
+// are pushed again.
 func (n *connection) Activate(ready ProcessReady, done func(error)) {
 	if !n.setEarly(false) {
 		n.activate(ready, done)
@@ -37,7 +37,7 @@ func (n *connection) Activate(ready ProcessReady, done func(error)) {
 	})
 }
 
-// setEarly notes whether the connection has no process yet, and returns what it was.
+// setEarly records whether the connection has no process yet, and returns the previous value.
 func (n *connection) setEarly(early bool) (was bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -45,7 +45,7 @@ func (n *connection) setEarly(early bool) (was bool) {
 	return was
 }
 
-// beginRun makes the connection that of a new process, which has the id of one that has ended.
+// beginRun makes the connection that of a new process, whose id is that of one that has ended.
 func (n *connection) beginRun(ctx context.Context) error {
 	n.announcement.NewRun = true
 	if _, err := n.open(ctx); err != nil {
@@ -75,7 +75,7 @@ func (n *connection) activate(ready ProcessReady, done func(error)) {
 		if again {
 			inBackground(n, func(ctx context.Context) (any, error) {
 				err := n.catchUp(ctx)
-				n.all.router.WarnUnless(err == nil, "server process not told what it missed", "err", err)
+				n.all.router.WarnUnless(err == nil, "missed pushes not sent to server process", "err", err)
 				return nil, nil
 			}, func(any, error) {})
 		}
@@ -115,10 +115,10 @@ func (n *connection) UpdatePlayerSessionCreationPolicy(gameSession, policy strin
 	}
 }
 
-// A namedSession is a game session in the connection's own location. A process names one in its life.
+// A namedSession is a game session in the connection's own location. A process names only one during its run.
 type namedSession struct{ arn, id string }
 
-// sessionID takes the ARN of a game session in the connection's own location apart.
+// sessionID parses the ARN of a game session in the connection's own location.
 func (n *connection) sessionID(gameSession string, done func(error)) (id string, ok bool) {
 	n.mu.Lock()
 	last := n.session
@@ -159,8 +159,8 @@ func (n *connection) playerID(gameSession, playerSession string,
 	return id, player, true
 }
 
-// DescribePlayerSessions shows a process what is in its own fleet: the id of a player session is a ticket, and the
-// player's data are the player's.
+// DescribePlayerSessions returns only player sessions of the process's own fleet: the id of a player session admits to
+// a game, and the data are the player's.
 func (n *connection) DescribePlayerSessions(q PlayerSessionQuery, done func(PlayerSessionPage, error)) {
 	limit := pageSize
 	if q.Limit > 0 {
@@ -195,7 +195,7 @@ func (n *connection) StartMatchBackfill(b MatchBackfill, done func(ticket string
 			ConfigurationName: b.ConfigurationArn, GameSessionArn: b.GameSessionArn, TicketId: b.TicketID,
 			Players: b.Players,
 		}
-		if err := wire.OpStartMatchBackfill.Check(in); err != nil { // it did not come through the endpoint of the API
+		if err := wire.OpStartMatchBackfill.Check(in); err != nil { // the endpoint of the API has not checked it
 			return "", err
 		}
 		return n.all.cfg.StartBackfill(ctx, in, n.key, b.Request)

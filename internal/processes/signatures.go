@@ -11,22 +11,22 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// mostSignatures is how many used signatures are remembered: some 30 MB.
+// mostSignatures is the maximum number of remembered signatures: some 30 MB.
 const mostSignatures = 200_000
 
-// sweepPause lies between two looks for signatures that have ended.
+// sweepPause is the minimum time between two deletions of expired signatures.
 const sweepPause = time.Hour
 
-// usedSignatures remembers signatures that are good for longer than clocks are wrong, each until it has ended, so that
-// none is used twice: those of the C# server SDK outside UTC. It knows of those that were used here since the start;
-// see decision 31. Its zero value is empty.
+// usedSignatures remembers signatures that are valid for longer than the tolerance for clocks, each until it expires,
+// so that none is used twice: those of the C# server SDK outside UTC. It only knows those that were used here since the
+// start; see decision 31. Its zero value is empty.
 type usedSignatures struct {
 	mu    sync.Mutex
 	ends  map[string]time.Time // by signature
 	swept time.Time
 }
 
-// use notes a signature that ends at a moment. The error is an AccessDenied fault when it has been used, or no more can
+// use records a signature that expires at end. The error is an AccessDenied fault if it has been used, or no more can
 // be remembered.
 func (u *usedSignatures) use(signature string, end, now time.Time) error {
 	u.mu.Lock()
@@ -46,7 +46,7 @@ func (u *usedSignatures) use(signature string, end, now time.Time) error {
 	return nil
 }
 
-// check refuses a signature that has been used.
+// check rejects a signature that has been used.
 func (u *usedSignatures) check(signature string) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -56,14 +56,14 @@ func (u *usedSignatures) check(signature string) error {
 	return nil
 }
 
-// forget takes a use back that came to nothing, so that the process can try again.
+// forget removes a signature whose connection failed, so that the process can try again.
 func (u *usedSignatures) forget(signature string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.ends, signature)
 }
 
-// sweep forgets what has ended, now and then.
+// sweep removes expired signatures, at most once per sweepPause.
 func (u *usedSignatures) sweep(now time.Time) {
 	if now.Sub(u.swept) < sweepPause {
 		return
@@ -83,7 +83,7 @@ func errUsed() error {
 }
 
 // checkSignature checks the signature that a server process may send instead of a token. once is the signature if it is
-// good for this connection alone.
+// valid for this connection only.
 func (c *Connections) checkSignature(ctx context.Context, r *ConnectRequest, key Key) (once string, err error) {
 	query := sigv4.ServerProcessQuery{
 		ComputeID: r.ComputeName, FleetID: r.FleetID, ProcessID: r.ProcessID,
@@ -105,8 +105,8 @@ func (c *Connections) checkSignature(ctx context.Context, r *ConnectRequest, key
 	return query.Signature, c.useOnce(ctx, &query, key, now)
 }
 
-// useOnce takes a signature that is good for one connection. A process that is known has used it, perhaps on another
-// node or before a restart: it is signed for that process.
+// useOnce uses a signature that is valid for one connection. A process that is known has used it already, perhaps on
+// another node or before a restart: it is signed for that process.
 func (c *Connections) useOnce(ctx context.Context, q *sigv4.ServerProcessQuery, key Key, now time.Time) error {
 	known, err := router.InRoom(ctx, c.router, key.Room, func(r *fleet.Room) bool {
 		_, known := r.Process(key.Process)

@@ -1,6 +1,6 @@
-// Package publish brings the events of queues and matchmaking configurations to whom they concern.
+// Package publish delivers the events of queues and matchmaking configurations to their subscribers.
 //
-// The way of an event:
+// The path of an event:
 //
 //   - The machines of placements and tickets put an announcement into the outbox of their state when they apply the
 //     fact that it is about. It is as durable as the fact: a replay makes the same announcement with the same number.

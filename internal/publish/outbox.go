@@ -20,7 +20,7 @@ type outbox struct {
 	shard     int
 	name      string // part of the ids of its events
 	published uint64 // number of the newest announcement that is in the feed
-	trimmed   uint64 // the shard was told to forget the announcements up to this one
+	trimmed   uint64 // the shard was asked to remove the announcements up to this one
 	read      func(m *region.Machine, after uint64) []announcement
 	trim      func(through uint64) region.Command
 	found     []announcement // not published yet
@@ -32,7 +32,7 @@ type announcement struct {
 	line   func() ([]byte, error) // a Publication and a line feed
 }
 
-// outboxes returns the outboxes of all shards, none of whose announcements counts as published. The shards know better.
+// outboxes returns the outboxes of all shards. No announcement in them counts as published: only the shards know that.
 func (c *Config) outboxes() (all []*outbox) {
 	for i := range c.Shards {
 		all = append(all, c.placements(i))

@@ -37,7 +37,7 @@ type Shard interface {
 	Post(region.Command)
 }
 
-// Config says what is published and where. All fields but Feed are required.
+// Config configures a Publisher. All fields but Feed are required.
 type Config struct {
 	Shards  []Shard
 	Feed    journal.Feed // nil: the announcements are trimmed and published nowhere
@@ -120,7 +120,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	return nil
 }
 
-// wait returns when there are news, or after a time; 0 is no limit.
+// wait returns when there is news, or after a time; 0 is no limit.
 func (p *Publisher) wait(ctx context.Context, limit time.Duration) {
 	var due <-chan time.Time
 	if limit > 0 {
@@ -148,7 +148,7 @@ func sleep(ctx context.Context, clock clockwork.Clock, d time.Duration) {
 // publish publishes announcements until all outboxes are empty.
 func (p *Publisher) publish(ctx context.Context) error {
 	for {
-		readErr := p.read(ctx) // the shards that answered are served all the same
+		readErr := p.read(ctx) // the announcements of the shards that answered are published anyway
 		r := p.record(maxRecord)
 		if r.events == 0 {
 			return readErr
@@ -260,8 +260,8 @@ func (p *Publisher) append(ctx context.Context, r feedRecord) error {
 	return err
 }
 
-// trim tells the shards what was published, at most once in trimPause: a crash before publishes it again. It returns
-// the time until the next trim; 0 if the shards know everything.
+// trim reports to the shards what was published, at most once in trimPause; a crash before that publishes it again. It
+// returns the time until the next trim; 0 if the shards know everything.
 func (p *Publisher) trim() (wait time.Duration) {
 	now := p.cfg.Clock.Now()
 	for _, o := range p.outboxes {

@@ -171,8 +171,7 @@ func TestDelivery(t *testing.T) {
 	stop()
 }
 
-// TestTopics sends each event to those who want it, once, also when it stands in
-// the feed twice.
+// TestTopics sends each event once to the targets of its topic, even if the feed has it twice.
 func TestTopics(t *testing.T) {
 	defer leaktest.Check(t)()
 	w, red, all := newWorld(t), newEndpoint(t), newEndpoint(t)
@@ -216,7 +215,7 @@ func TestRetry(t *testing.T) {
 	stop()
 }
 
-// TestHopeless drops what an endpoint that is gone is sent, and goes on.
+// TestHopeless drops the events of an endpoint that answers 410 Gone, and continues.
 func TestHopeless(t *testing.T) {
 	defer leaktest.Check(t)()
 	w, e := newWorld(t), newEndpoint(t, 410)
@@ -275,7 +274,7 @@ func TestRefusedAfterAnOutage(t *testing.T) {
 	stop()
 }
 
-// TestRestart goes on where it was: what was delivered does not come again.
+// TestRestart continues at the stored position: delivered events are not sent again.
 func TestRestart(t *testing.T) {
 	defer leaktest.Check(t)()
 	w, e := newWorld(t), newEndpoint(t)

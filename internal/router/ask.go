@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// RepeatWithin is for how long after its beginning a call is attempted again: longer than a shard is without an
+	// RepeatWithin is the time after the start of a call within which it is attempted again: longer than a shard has no
 	// owner, 12 s. An attempt may take as long as a node waits for another one, 10 s, and callers wait for longer than
 	// both.
 	RepeatWithin = 15 * time.Second
 
-	// firstPause and longestPause bound the wait between two attempts, which doubles. There is none before the second
-	// one: a shard that recovers lets it wait.
+	// firstPause and longestPause limit the pause between two attempts, which doubles. There is none before the second
+	// attempt, because a shard that recovers makes it wait.
 	firstPause, longestPause = 10 * time.Millisecond, 500 * time.Millisecond
 )
 
-// Ask has a shard carry out a command and returns its answer, which is durable; the zero value for a command without
-// one. It repeats a command that was not carried out because the shard failed or had no owner; when that is unknown,
-// only if the command's second time changes nothing. The error has shard.ErrOutcomeUnknown in its chain when the
-// command may have been carried out.
+// Ask sends a command to a shard and returns its answer, which is durable; the zero value for a command without one. It
+// repeats a command that was not executed because the shard failed or had no owner. If that is unknown, it repeats the
+// command only if a second execution changes nothing. The error has shard.ErrOutcomeUnknown in its chain if the command
+// may have been executed.
 func Ask[A any](ctx context.Context, s *Shard, c region.Command) (a A, err error) {
 	err = s.Persist(ctx, region.Repeatable(c), func() error {
 		answer, err := s.Do(ctx, c)
@@ -42,8 +42,8 @@ func AskRoom[A any](ctx context.Context, r *Router, room fleet.RoomID, c fleet.C
 	return Ask[A](ctx, r.RoomShard(room), region.RoomCommand{Room: room, Command: c})
 }
 
-// Look calls look with the state of a shard, on the shard's own loop: it must be quick. It may be called several times.
-// To look (*region.Machine).Freeze is to get a frozen copy.
+// Look calls look with the state of a shard, on the shard's own loop: look must be quick, and may be called several
+// times. With (*region.Machine).Freeze as look, it returns a frozen copy.
 func Look[T any](ctx context.Context, s *Shard, look func(*region.Machine) T) (found T, err error) {
 	err = s.Persist(ctx, true, func() error {
 		var seen T // look may still be running when Read has failed
@@ -66,7 +66,7 @@ func InRoom[T any](ctx context.Context, r *Router, id fleet.RoomID, look func(*f
 	})
 }
 
-// GameSession is a game session that is in memory; nil if there is none.
+// GameSession returns a game session that is in memory; nil if there is none.
 func (r *Router) GameSession(ctx context.Context, room fleet.RoomID, id string) (*fleet.GameSession, error) {
 	return InRoom(ctx, r, room, func(room *fleet.Room) *fleet.GameSession {
 		g, _ := room.GameSession(id)
@@ -74,8 +74,8 @@ func (r *Router) GameSession(ctx context.Context, room fleet.RoomID, id string) 
 	})
 }
 
-// Rooms are frozen copies of the rooms of a fleet, by location; of one location when it is given. Rooms of locations
-// that have left the fleet count for as long as they hold game sessions.
+// Rooms returns frozen copies of the rooms of a fleet, by location; of one location if it is given. Rooms of locations
+// that were removed from the fleet are included for as long as they have game sessions.
 func (r *Router) Rooms(ctx context.Context, id, location string) ([]*fleet.Room, error) {
 	shards := r.shards
 	if location != "" {
@@ -97,12 +97,12 @@ func (r *Router) Rooms(ctx context.Context, id, location string) ([]*fleet.Room,
 	return rooms, nil
 }
 
-// Catalog is a frozen view of the catalog, in which everything is durable. It holds everything that any call was
-// answered before.
+// Catalog returns a frozen view of the catalog, in which everything is durable. It includes everything that was durable
+// before any call was answered.
 func (r *Router) Catalog() *catalog.State { return r.view.Load() }
 
-// Change has the catalog carry out a command. When it returns without an error, Catalog holds the outcome, on all
-// nodes: a caller may go on with any of them.
+// Change sends a command to the catalog. When it returns without an error, Catalog includes the outcome on all nodes: a
+// caller may continue with any of them.
 func (r *Router) Change(ctx context.Context, c catalog.Command) error {
 	s := r.shards[region.CatalogShard]
 	_, err := Ask[any](ctx, s, region.CatalogCommand{Command: c})
@@ -112,8 +112,8 @@ func (r *Router) Change(ctx context.Context, c catalog.Command) error {
 	return err
 }
 
-// Submit is Ask without waiting and without the answer: done is called once, by a goroutine that must not be held up.
-// within bounds the repetitions. A command that is repeated may be overtaken by those submitted later.
+// Submit is Ask without waiting and without the answer: done is called once, by a goroutine that must not be blocked.
+// within limits the repetitions. Later commands may overtake a command that is repeated.
 func Submit(s *Shard, within time.Duration, c region.Command, done func(error)) {
 	s.Submit(c, func(_ any, err error) {
 		if err != nil && mayRepeat(err, region.Repeatable(c)) &&
@@ -124,7 +124,7 @@ func Submit(s *Shard, within time.Duration, c region.Command, done func(error)) 
 	})
 }
 
-// resubmit goes on after the first attempt has failed.
+// resubmit continues after the first attempt has failed.
 func (s *Shard) resubmit(within time.Duration, c region.Command, first error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -141,8 +141,8 @@ func mayRepeat(err error, repeatable bool) bool {
 	return shard.IsTemporary(err) || repeatable && errors.Is(err, shard.ErrOutcomeUnknown)
 }
 
-// Persist makes attempts until one succeeds, or fails for a reason of its own. After one with an unknown outcome it
-// makes another only if the command is repeatable.
+// Persist makes attempts until one succeeds, or fails permanently. After one with an unknown outcome it makes another
+// only if the command is repeatable.
 func (s *Shard) Persist(ctx context.Context, repeatable bool, attempt func() error) error {
 	clock := s.router.cfg.Clock
 	began := clock.Now()

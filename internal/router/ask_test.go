@@ -12,7 +12,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// A call does not go on for ever, and says what may have been done.
+// A call ends in time, and reports whether the command may have been executed.
 func TestPersist(t *testing.T) {
 	synctest.Test(t, testPersist)
 }

@@ -12,23 +12,23 @@ type Names struct {
 	Account string // 12 digits
 }
 
-// FleetARN is the ARN of a fleet.
+// FleetARN returns the ARN of a fleet.
 func (n Names) FleetARN(id string) string { return arn.Fleet(n.Region, n.Account, id) }
 
-// QueueARN is the ARN of a queue.
+// QueueARN returns the ARN of a queue.
 func (n Names) QueueARN(name string) string { return arn.Queue(n.Region, n.Account, name) }
 
-// ConfigurationARN is the ARN of a matchmaking configuration.
+// ConfigurationARN returns the ARN of a matchmaking configuration.
 func (n Names) ConfigurationARN(name string) string {
 	return arn.MatchmakingConfiguration(n.Region, n.Account, name)
 }
 
-// GameSessionARN is the ARN of a game session.
+// GameSessionARN returns the ARN of a game session.
 func (n Names) GameSessionARN(room fleet.RoomID, id string) string {
 	return arn.GameSession(n.Region, string(room.Fleet), room.Location, id)
 }
 
-// ParseGameSession takes the ARN of a game session apart.
+// ParseGameSession parses the ARN of a game session.
 func (n Names) ParseGameSession(gameSessionArn string) (room fleet.RoomID, id string, err error) {
 	region, fleetID, location, id, ok := arn.ParseGameSession(gameSessionArn)
 	switch {
@@ -43,15 +43,14 @@ func (n Names) ParseGameSession(gameSessionArn string) (room fleet.RoomID, id st
 	return fleet.RoomID{Fleet: fleet.ID(fleetID), Location: location}, id, nil
 }
 
-// Elsewhere reports whether a text is an ARN of another Region. Names are not unique across Regions, so what such an
-// ARN names is not here.
+// Elsewhere reports whether a text is an ARN of another Region. Names are not unique across Regions, so such an ARN
+// never names a resource of this one.
 func (n Names) Elsewhere(nameOrArn string) bool {
 	a, ok := arn.Parse(nameOrArn)
 	return ok && a.Region != n.Region
 }
 
-// Local takes the name out of a name or an ARN, by the parser of its kind. ok is false when that is no name of this
-// Region.
+// Local returns the name in a name or an ARN, which parse extracts. ok is false if that is no name of this Region.
 func (n Names) Local(nameOrArn string, parse func(string) (string, bool)) (name string, ok bool) {
 	if n.Elsewhere(nameOrArn) {
 		return "", false

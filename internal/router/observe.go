@@ -10,14 +10,14 @@ import (
 	"github.com/muster-gg/muster/internal/shard"
 )
 
-// A Commit is what has become durable in a shard. It is the observer's until it returns.
+// A Commit is what has become durable in a shard. The observer may use it until it returns.
 type Commit struct {
 	shard.Commit[*region.Machine]
 	Shard int
 	Rooms []fleet.RoomID // of Facts, one for each; zero for a fact that is not of a fleet location
 }
 
-// seen is what a shard's observer has seen. Only level may be read off the commit goroutine.
+// seen is the state of a shard's observer. Other goroutines than the commit goroutine may only read level.
 type seen struct {
 	rooms  map[uint32]fleet.RoomID // by number
 	level  atomic.Int64            // of features
@@ -46,10 +46,10 @@ func (s *Shard) observe(c shard.Commit[*region.Machine]) {
 		seen.commit.Rooms = append(seen.commit.Rooms, seen.room(f))
 	}
 	s.router.cfg.Observe(&seen.commit)
-	seen.commit.Commit = shard.Commit[*region.Machine]{} // holds nothing in memory
+	seen.commit.Commit = shard.Commit[*region.Machine]{} // keeps nothing in memory
 }
 
-// room is the room of a fact. Rooms open and close by facts, too.
+// room returns the room of a fact, and processes facts that open and close rooms.
 func (s *seen) room(f event.Fact) fleet.RoomID {
 	switch e := f.Body.(type) {
 	case *region.RoomOpened:
@@ -62,10 +62,10 @@ func (s *seen) room(f event.Fact) fleet.RoomID {
 	return s.rooms[f.Room]
 }
 
-// Level is the feature level of a shard, as far as this node has read its journal; at least 1.
+// Level returns the feature level of a shard, as far as this node has read its journal; at least 1.
 func (s *Shard) Level() int { return max(1, int(s.seen.level.Load())) }
 
-// viewWhen asks for a view whenever the catalog has changed.
+// viewWhen returns the condition for a new view: the catalog has changed.
 func viewWhen(shard int) func([]event.Fact) bool {
 	if shard != region.CatalogShard {
 		return nil
@@ -75,7 +75,7 @@ func viewWhen(shard int) func([]event.Fact) bool {
 	}
 }
 
-// reach notes that shards rely on a batch of the history.
+// reach records that shards rely on a batch of the history.
 func (r *Router) reach(e region.HistoryReached) {
 	advance(&r.historySeq, e.Seq)
 	advance(&r.historySettled, e.Settled)

@@ -1,12 +1,12 @@
-// Package router knows which shard holds what, and brings commands and questions there.
+// Package router maps resources to shards, and sends commands and questions to them.
 //
-// A Router has the replicas of all shards of a region. RoomShard, PlacementShard, TicketShard and Shard choose one; Ask
-// has it carry out a command, Look reads its state, Submit is Ask without waiting. These three repeat what a change of
-// the shard's owner interrupts; the methods of a Shard, which are those of its replica, make one attempt. AskRoom,
-// InRoom and Change are shorter forms for fleet locations and for the catalog.
+// A Router has the replicas of all shards of a region. RoomShard, PlacementShard, TicketShard and Shards choose one;
+// Ask sends it a command, Look reads its state, Submit is Ask without waiting. These three repeat attempts that a
+// change of the shard's owner interrupts; the methods of a Shard, which are those of its replica, make one attempt.
+// AskRoom, InRoom and Change are shorter forms for fleet locations and for the catalog.
 //
-// The one observer of the shards is called on the commit goroutine of each, in the order of its journal, before callers
-// are answered. Catalog shows the change by then.
+// The shards have one observer. It is called on the commit goroutine of each, in the order of its journal, before
+// callers are answered. Catalog includes the change by then.
 package router
 
 import (
@@ -46,14 +46,13 @@ type Config struct {
 
 // A Cluster is the nodes that share the shards.
 type Cluster interface {
-	// Tenures is where the times come from for which this node owns a shard.
+	// Tenures returns the channel of the terms in which this node owns a shard.
 	Tenures(shard int) <-chan replica.Term
 
-	// Peer reaches the owner of a shard.
+	// Peer returns the connection to the owner of a shard.
 	Peer(shard int) replica.Peer[region.Command]
 
-	// Spread waits until every other node that lives has applied a record of a shard, as long as it takes to know that
-	// one does not live.
+	// Spread waits until every other node has applied a record of a shard, or is known to have failed.
 	Spread(ctx context.Context, shard int, seq uint64)
 }
 
@@ -78,7 +77,7 @@ type Shard struct {
 	seen   seen
 }
 
-// New makes a router. Requests that come before Run wait.
+// New returns a router. Requests before Run wait.
 func New(cfg Config) *Router {
 	r := &Router{Names: cfg.Names, cfg: cfg}
 	r.view.Store(catalog.New(cfg.Settings.Catalog))
@@ -147,7 +146,7 @@ func (r *Router) Go(f func()) bool {
 	return !r.stopped
 }
 
-// Stop waits for what Go began; nothing begins any more.
+// Stop waits for the goroutines of Go, and prevents new ones.
 func (r *Router) Stop() {
 	r.mu.Lock()
 	r.stopped = true
@@ -155,10 +154,10 @@ func (r *Router) Stop() {
 	r.running.Wait()
 }
 
-// Now is the time.
+// Now returns the present time.
 func (r *Router) Now() event.Time { return event.At(r.cfg.Clock.Now()) }
 
-// Pause waits, and reports false if ctx ends first.
+// Pause waits, and returns false if ctx ends first.
 func (r *Router) Pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-r.cfg.Clock.After(d):
@@ -168,25 +167,25 @@ func (r *Router) Pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// WarnUnless writes a warning to the log unless all is fine.
+// WarnUnless logs a warning unless fine.
 func (r *Router) WarnUnless(fine bool, message string, args ...any) {
 	if !fine {
 		r.cfg.Log.Warn(message, args...)
 	}
 }
 
-// Shards are all shards.
+// Shards returns all shards.
 func (r *Router) Shards() []*Shard { return r.shards }
 
-// RoomShard is the shard of a fleet location.
+// RoomShard returns the shard of a fleet location.
 func (r *Router) RoomShard(id fleet.RoomID) *Shard {
 	return r.shards[region.ShardOf(id, len(r.shards))]
 }
 
-// PlacementShard is the shard of a placement.
+// PlacementShard returns the shard of a placement.
 func (r *Router) PlacementShard(id string) *Shard {
 	return r.shards[region.PlacementShardOf(id, len(r.shards))]
 }
 
-// TicketShard is the shard that holds all tickets.
+// TicketShard returns the shard that has all tickets.
 func (r *Router) TicketShard() *Shard { return r.shards[region.MatchmakingShard(len(r.shards))] }

@@ -5,16 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// Watches are the callers that wait for changes of things that keys name. They are notified that something has changed
-// and then look at it: a slow one misses the steps in between and never the last one. The zero value is empty.
+// Watches notifies callers that wait for changes of things with keys. A notified caller then reads the thing: a slow
+// one may miss states in between, but never the last one. The zero value is empty.
 type Watches[K comparable] struct {
-	watched atomic.Int64 // how many there are
+	watched atomic.Int64 // number of watches
 
 	mu sync.Mutex
 	of map[K]map[chan struct{}]struct{}
 }
 
-// Add begins a watch: the channel holds one when what the key names has changed. The caller ends it.
+// Add starts a watch: the channel has an element when the thing with this key has changed. The caller calls end.
 func (w *Watches[K]) Add(key K) (changed <-chan struct{}, end func()) {
 	c := make(chan struct{}, 1)
 	w.mu.Lock()
@@ -40,7 +40,7 @@ func (w *Watches[K]) Add(key K) (changed <-chan struct{}, end func()) {
 // Any reports whether there is a watch. Without one, an event costs no more than this.
 func (w *Watches[K]) Any() bool { return w.watched.Load() > 0 }
 
-// Notify wakes those who watch what the key names.
+// Notify wakes the watches of a key.
 func (w *Watches[K]) Notify(key K) {
 	if !w.Any() {
 		return
@@ -52,7 +52,7 @@ func (w *Watches[K]) Notify(key K) {
 	}
 }
 
-// NotifyAll wakes everybody, for changes that are not known one by one.
+// NotifyAll wakes all watches, for changes that are not known one by one.
 func (w *Watches[K]) NotifyAll() {
 	if !w.Any() {
 		return
@@ -66,10 +66,10 @@ func (w *Watches[K]) NotifyAll() {
 	}
 }
 
-// Wake leaves one in a channel of capacity one, unless it is there.
+// Wake adds an element to a channel of capacity one, unless it has one.
 func Wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // it is about to look
+	default: // the receiver has yet to read the last one
 	}
 }

@@ -41,7 +41,7 @@ func matchPlayers(op string, players []session.Player) ([]types.Player, error) {
 	return list, nil
 }
 
-// errAttribute is for everything that is not an attribute's object.
+// errAttribute reports JSON that is not an attribute object.
 var errAttribute = errors.New(`want an object with exactly one of "S", "N", "SL" and "SDM", as in {"N": 23}`)
 
 // parseAttribute reads the JSON form of an attribute: an object with exactly one of the keys S, N, SL and SDM. Source:

@@ -10,23 +10,23 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// Config says which service to reach, and how. The zero value is AWS as the environment describes it: the region and
-// credentials of AWS_REGION, AWS_PROFILE, ~/.aws and so on.
+// Config configures a Provider. The zero value is AWS as the environment configures it: the region and credentials of
+// AWS_REGION, AWS_PROFILE, ~/.aws and so on.
 type Config struct {
-	// Endpoint is the base URL of the API, for example http://127.0.0.1:9080; "" for what the environment says, else
-	// AWS's of the region.
+	// Endpoint is the base URL of the API, for example http://127.0.0.1:9080; "" for that of the environment, else that
+	// of AWS for the region.
 	Endpoint string
-	// Region is the one that Configure takes for "". Without it the environment's is taken.
+	// Region is used when Configure is called without a region; "" for that of the environment.
 	Region string
 	// Credentials sign the calls; nil for the environment's.
 	Credentials aws.CredentialsProvider
 	// HTTPClient makes the calls; nil for the AWS SDK's.
 	HTTPClient *http.Client
-	// Target is where Host makes sessions and Find looks for them. The other calls do without.
+	// Target is where Host creates sessions and Find searches for them. Other calls do not use it.
 	Target Target
-	// Clock paces the waiting for what the service does; nil for the real one.
+	// Clock drives waits and timeouts; nil for the real one.
 	Clock clockwork.Clock
-	// Log takes what no call can return, such as a session that could not be cleaned up; nil logs nothing.
+	// Log receives what no call can return, such as a session that could not be cleaned up; nil logs nothing.
 	Log *slog.Logger
 }
 
@@ -34,12 +34,12 @@ type Config struct {
 type Target struct {
 	FleetID, AliasID string // id or ARN
 	QueueName        string // name or ARN
-	// Location restricts a fleet or alias to one of its locations. "" looks for sessions in all of them, and makes them
-	// where the fleet does: in its only location, or in the region.
+	// Location restricts a fleet or alias to one of its locations. "" searches all of them, and creates sessions in the
+	// fleet's only location or in the region.
 	Location string
 }
 
-// check says what is wrong with a target for Host and Find.
+// check validates a target for Host and Find.
 func (t Target) check(op string) error {
 	named := 0
 	for _, name := range []string{t.FleetID, t.AliasID, t.QueueName} {

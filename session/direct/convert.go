@@ -14,7 +14,7 @@ import (
 // buildProperty is the game property that holds the build id of a session that Host has made.
 const buildProperty = "build_id"
 
-// text is a string for the API, in which "" is absent.
+// text converts a string for the API, where "" is absent.
 func text(s string) *string {
 	if s == "" {
 		return nil
@@ -22,7 +22,7 @@ func text(s string) *string {
 	return &s
 }
 
-// properties are a map's in the order of their keys, so that a request that is repeated is the same.
+// properties lists a map in the order of its keys, so that a repeated request is identical.
 func properties(m map[string]string) (list []types.GameProperty) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		list = append(list, types.GameProperty{Key: aws.String(key), Value: aws.String(m[key])})
@@ -41,7 +41,7 @@ func propertyMap(list []types.GameProperty) map[string]string {
 	return m
 }
 
-// statuses are the API's words in those of the session interface.
+// statuses maps the API's statuses to those of the session interface.
 var statuses = map[types.GameSessionStatus]session.Status{
 	types.GameSessionStatusActivating:  session.StatusActivating,
 	types.GameSessionStatusActive:      session.StatusActive,
@@ -50,8 +50,8 @@ var statuses = map[types.GameSessionStatus]session.Status{
 	types.GameSessionStatusError:       session.StatusError,
 }
 
-// reasonInterrupted is the one reason that has a word of its own in the session interface. Source: O3DE AWSGameLift
-// Gem, status reasons.
+// reasonInterrupted is the only reason with a name of its own in the session interface. Source: O3DE AWSGameLift Gem,
+// status reasons.
 const (
 	reasonNotSet      = "NotSet"
 	reasonInterrupted = "Interrupted"
@@ -95,7 +95,7 @@ func sessionConfig(g types.GameSession) session.SessionConfig {
 	}
 }
 
-// searchResult is a game session for those who look for one to join. The build id is taken out of its properties.
+// searchResult converts a game session for Find. The build id is removed from its properties.
 func searchResult(g types.GameSession) session.SearchResult {
 	props := propertyMap(g.GameProperties)
 	build := buildID(props)
@@ -107,7 +107,7 @@ func searchResult(g types.GameSession) session.SearchResult {
 	}
 }
 
-// buildID takes the build id out of a session's properties; 0 if there is none.
+// buildID removes the build id from a session's properties and returns it; 0 if there is none.
 func buildID(props map[string]string) int32 {
 	build, err := strconv.ParseInt(props[buildProperty], 10, 32)
 	if err != nil {

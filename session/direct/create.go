@@ -15,8 +15,8 @@ import (
 )
 
 // CreateSession implements session.Provider with CreateGameSession. Without an idempotency token it uses one of its
-// own, so that a repeated request never makes two sessions. A request whose context ends meanwhile takes its session
-// back, unless it has a token of the caller's, under which it may have existed before.
+// own, so that a retried request never creates two sessions. If the context ends meanwhile, it ends the session, unless
+// the caller has set a token, for which the session may have existed before.
 func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionRequest) (string, error) {
 	const op = "CreateSession"
 	api, err := p.configured(op)
@@ -45,8 +45,8 @@ func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionReq
 // newToken makes an idempotency token. A session's id ends in it, and so looks like one that the service has chosen.
 func newToken() string { return "gsess-" + uuid.NewString() }
 
-// create makes a session. It lasts a little longer than ctx, so that a session does not stay behind because nobody
-// heard its id: after a success look at ctx.
+// create creates a session. It may outlast ctx a little, so that no session stays behind because its id was lost: after
+// a success the caller must check ctx.
 func (p *Provider) create(ctx context.Context, api *api, op string,
 	in *gamelift.CreateGameSessionInput) (id string, err error) {
 	if ctx.Err() != nil {
@@ -67,15 +67,15 @@ func (p *Provider) create(ctx context.Context, api *api, op string,
 	return *out.GameSession.GameSessionId, nil
 }
 
-// createInOnlyLocation repeats a request without a location for a fleet that needs one, which an Anywhere fleet does at
-// AWS, if there is no choice. Otherwise the refusal stands.
+// createInOnlyLocation repeats a request without a location for a fleet that needs one, as an Anywhere fleet does at
+// AWS, if the fleet has only one location. Otherwise it returns the refusal.
 func (p *Provider) createInOnlyLocation(
 	ctx context.Context, api *api, in *gamelift.CreateGameSessionInput, refusal *types.InvalidRequestException,
 ) (*gamelift.CreateGameSessionOutput, error) {
 	locations, err := fleetLocations(ctx, api, in)
 	switch {
 	case err != nil || len(locations) == 0:
-		return nil, refusal // the locations were only our guess at what was wrong
+		return nil, refusal // a missing location was only a guess
 	case len(locations) > 1:
 		advice := fmt.Sprintf("%s (no Location was given; the fleet has %s)", refusal.ErrorMessage(),
 			strings.Join(locations, ", "))
@@ -86,7 +86,7 @@ func (p *Provider) createInOnlyLocation(
 	return api.CreateGameSession(ctx, &again)
 }
 
-// fleetLocations are the names of the locations of the fleet that a session was to be made on, besides its home region.
+// fleetLocations returns the names of the locations, besides the home region, of the fleet in a request.
 func fleetLocations(ctx context.Context, api *api, in *gamelift.CreateGameSessionInput) (names []string, err error) {
 	fleet := in.FleetId
 	if fleet == nil {
@@ -112,35 +112,34 @@ func fleetLocations(ctx context.Context, api *api, in *gamelift.CreateGameSessio
 	return names, nil
 }
 
-// incomplete is the failure of a call whose answer lacks what it is for.
+// incomplete returns the error for an answer that lacks a required part.
 func incomplete(op, what string) error {
 	return session.Errorf(op, session.ErrTransport, "the service's answer lacks %s", what)
 }
 
-// discard ends a session that was made in vain, unless a player other than its owner has joined. What goes wrong is
-// logged.
+// discard ends an unneeded session, unless a player other than its owner has joined. It logs failures.
 func (p *Provider) discard(ctx context.Context, api *api, id, owner string) {
 	ctx, cancel := p.cleanup(ctx)
 	defer cancel()
 	log := p.log.With("game_session", id)
 	used, err := inUse(ctx, api, id, owner)
 	if err != nil {
-		log.Warn("game session left behind: cannot see who is in it", "error", err)
+		log.Warn("game session left behind: listing its players failed", "error", err)
 		return
 	}
 	if used {
-		log.Info("game session kept: players have come in")
+		log.Info("game session kept: players have joined")
 		return
 	}
 	_, err = api.TerminateGameSession(ctx, &gamelift.TerminateGameSessionInput{
 		GameSessionId: &id, TerminationMode: types.TerminationModeTriggerOnProcessTerminate,
 	})
 	if _, over := errors.AsType[*types.InvalidGameSessionStatusException](err); err != nil && !over {
-		log.Warn("game session left behind: cannot end it", "error", err)
+		log.Warn("game session left behind: ending it failed", "error", err)
 	}
 }
 
-// inUse reports whether a player other than owner has a place in a session.
+// inUse reports whether a player other than owner has a slot in a session.
 func inUse(ctx context.Context, api *api, id, owner string) (bool, error) {
 	pages := gamelift.NewDescribePlayerSessionsPaginator(api, &gamelift.DescribePlayerSessionsInput{GameSessionId: &id})
 	for pages.HasMorePages() {

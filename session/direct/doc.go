@@ -6,6 +6,6 @@
 //		Target:   direct.Target{FleetID: fleet}, // for Host and Find
 //	})
 //
-// A program that reaches the API needs credentials, and whoever has its credentials can do what it may: this package is
-// for game backends, tools and development. Games in players' hands go through package session/gateway.
+// A program needs credentials for the API, and anyone who extracts them has all its permissions: this package is for
+// game backends, tools and development. Game clients use package session/gateway.
 package direct

@@ -13,8 +13,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// kinds are the session errors behind the exceptions of the API. Source: API reference, the Errors of each operation,
-// and Common Errors.
+// kinds maps the exceptions of the API to session errors. Source: API reference, the Errors of each operation, and
+// Common Errors.
 var kinds = map[string]error{
 	"GameSessionFullException": session.ErrFull,
 
@@ -74,7 +74,7 @@ type invalidParams interface {
 	Errs() []error
 }
 
-// failure makes a session's error of one of the SDK's. A context that is over is the cause of whatever failed.
+// failure converts an error of the SDK to a session error. If ctx is done, that is the cause of the failure.
 func failure(ctx context.Context, op string, err error) error {
 	if _, ours := errors.AsType[*session.Error](err); ours || err == nil {
 		return err
@@ -99,13 +99,13 @@ func failure(ctx context.Context, op string, err error) error {
 	return &session.Error{Op: op, Kind: statusKind(err), Message: err.Error(), Err: err}
 }
 
-// ended is the context's error that a call failed with, if it did.
+// ended returns the context's error that caused a failure; nil if none did.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
-		// An HTTP client's own timeout says it is a deadline as well.
+		// The timeout of an HTTP client is a DeadlineExceeded as well.
 		if _, network := errors.AsType[net.Error](err); !network && errors.Is(err, end) {
 			return end
 		}
@@ -120,7 +120,7 @@ func endKind(cause error) error {
 	return session.ErrTimeout
 }
 
-// kind is the kind of the service's error. One that this package does not know goes by its HTTP status.
+// kind returns the kind of a service's error. For an unknown code it uses the HTTP status.
 func kind(code string, err error) error {
 	if k, known := kinds[code]; known {
 		return k
@@ -131,8 +131,8 @@ func kind(code string, err error) error {
 	return statusKind(err)
 }
 
-// statusKind is the kind of a failed answer by its HTTP status; ErrTransport if there was none, or it was a success
-// that could not be read.
+// statusKind returns the kind of a failed answer by its HTTP status; ErrTransport if there was none, or it was a
+// success that could not be read.
 func statusKind(err error) error {
 	answer, ok := errors.AsType[*awshttp.ResponseError](err)
 	if !ok {
@@ -149,15 +149,15 @@ func statusKind(err error) error {
 	return session.ErrTransport
 }
 
-// throttles are the codes with which AWS asks for fewer calls. GameLift's LimitExceededException is none of them: it is
-// about limits of a fleet or an account, which do not pass by waiting a little.
+// throttles are the codes with which AWS throttles calls. GameLift's LimitExceededException is not one of them: it
+// reports a limit of a fleet or an account, for which a retry does not help.
 var throttles = func() map[string]struct{} {
 	codes := maps.Clone(retry.DefaultThrottleErrorCodes)
 	delete(codes, "LimitExceededException")
 	return codes
 }()
 
-// throttled reports whether the service wants fewer calls.
+// throttled reports whether the service has throttled a call.
 func throttled(err error) bool {
 	e, ok := errors.AsType[apiError](err)
 	if !ok {
@@ -167,8 +167,8 @@ func throttled(err error) bool {
 	return ok
 }
 
-// unknown reports whether the service may have done what a failed call asked for: it has not refused it, and the call
-// may have been sent.
+// unknown reports whether a failed call may have taken effect: it may have been sent, and the service has not rejected
+// it.
 func unknown(err error) bool {
 	if errors.Is(err, session.ErrDenied) || errors.Is(err, session.ErrInvalid) {
 		return false

@@ -13,9 +13,9 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// Host implements session.Provider: it makes a session on the target, waits until it is ACTIVE, and takes a place for
-// the owner. A build id other than 0 becomes the game property "build_id". When it fails or ctx ends on the way, the
-// session it has made is ended, unless another player has joined; that may take a few seconds more.
+// Host implements session.Provider: it creates a session on the target, waits until it is ACTIVE, and reserves a slot
+// for the owner. A build id other than 0 becomes the game property "build_id". If Host fails or ctx ends, it ends the
+// session that it has created, unless another player has joined; that may take a few seconds more.
 func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Reservation, error) {
 	const op = "Host"
 	api, err := p.configured(op)
@@ -41,7 +41,7 @@ func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Res
 	return place, nil
 }
 
-// hostProperties are the session's properties with the build id.
+// hostProperties returns the session's properties with the build id.
 func hostProperties(op string, r session.HostRequest) (map[string]string, error) {
 	if r.BuildID == 0 {
 		return r.Properties, nil
@@ -59,7 +59,7 @@ func hostProperties(op string, r session.HostRequest) (map[string]string, error)
 	return props, nil
 }
 
-// begin makes the session, which need not be ACTIVE yet. It cleans up after itself.
+// begin creates the session, which need not be ACTIVE yet. After a failure nothing is left of it.
 func (p *Provider) begin(ctx context.Context, api *api, op string, r session.HostRequest,
 	props map[string]string) (id string, err error) {
 	t := p.cfg.Target
@@ -92,7 +92,7 @@ func (p *Provider) beginOnQueue(
 	return id, err
 }
 
-// enter takes a place in a session as soon as it is ACTIVE.
+// enter reserves a slot in a session as soon as it is ACTIVE.
 func (p *Provider) enter(ctx context.Context, api *api, op string,
 	r session.JoinSessionRequest) (session.Reservation, error) {
 	err := p.poll(ctx, op, func() (bool, error) { return isActive(ctx, api, op, r.SessionID) })
@@ -102,14 +102,15 @@ func (p *Provider) enter(ctx context.Context, api *api, op string,
 	return reserve(ctx, api, op, r)
 }
 
-// isActive reports whether a session that was ACTIVATING has become ACTIVE. It is an error if it never will.
+// isActive reports whether a session that was ACTIVATING has become ACTIVE. It fails if the session cannot become
+// ACTIVE.
 func isActive(ctx context.Context, api *api, op, id string) (bool, error) {
 	out, err := api.DescribeGameSessions(ctx, &gamelift.DescribeGameSessionsInput{GameSessionId: &id})
 	if err != nil {
 		return false, err
 	}
 	if len(out.GameSessions) == 0 {
-		return false, session.Errorf(op, session.ErrNotFound, "the session %s has vanished", id)
+		return false, session.Errorf(op, session.ErrNotFound, "the session %s does not exist any more", id)
 	}
 	switch s := out.GameSessions[0].Status; s {
 	case types.GameSessionStatusActive:
@@ -122,8 +123,8 @@ func isActive(ctx context.Context, api *api, op, id string) (bool, error) {
 	}
 }
 
-// Reserve implements session.Provider with CreatePlayerSession. A place cannot be given back through the API: one that
-// was taken but whose answer was lost becomes free by itself, after about a minute.
+// Reserve implements session.Provider with CreatePlayerSession. The API cannot release a reservation: one whose answer
+// was lost expires after about a minute.
 func (p *Provider) Reserve(ctx context.Context, r session.JoinSessionRequest) (session.Reservation, error) {
 	const op = "Reserve"
 	api, err := p.configured(op)

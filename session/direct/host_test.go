@@ -114,7 +114,7 @@ func TestBuildIDIsAProperty(t *testing.T) {
 	}
 }
 
-// A placement is what a queue's script goes through.
+// placed answers with a placement in these states, one after the other.
 func placed(states ...wire.GameSessionPlacementState) wire.Handler {
 	var list []*wire.DescribeGameSessionPlacementOutput
 	for _, s := range states {

@@ -12,8 +12,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// StartMatchmaking implements session.Matchmaker. Without a ticket id it chooses one. A ticket of which it is not known
-// whether it was taken, or for which nobody waits any more, is taken back.
+// StartMatchmaking implements session.Matchmaker. Without a ticket id it chooses one. It cancels the ticket if the call
+// may have taken effect despite its error, or if ctx is done meanwhile.
 func (p *Provider) StartMatchmaking(ctx context.Context, r session.StartMatchmakingRequest) (string, error) {
 	const op = "StartMatchmaking"
 	api, err := p.configured(op)
@@ -45,12 +45,12 @@ func (p *Provider) StartMatchmaking(ctx context.Context, r session.StartMatchmak
 	return ticket, nil
 }
 
-// withdraw stops a ticket that was started in vain. What goes wrong is logged.
+// withdraw cancels an unneeded ticket. It logs failures.
 func (p *Provider) withdraw(ctx context.Context, api *api, ticket string) {
 	ctx, cancel := p.cleanup(ctx)
 	defer cancel()
 	if _, err := api.StopMatchmaking(ctx, &gamelift.StopMatchmakingInput{TicketId: &ticket}); err != nil {
-		p.log.Warn("matchmaking ticket may go on: cannot stop it", "ticket", ticket, "error", err)
+		p.log.Warn("canceling the matchmaking ticket failed", "ticket", ticket, "error", err)
 	}
 }
 
@@ -85,9 +85,9 @@ func (p *Provider) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest
 
 // Ticket implements session.Matchmaker with DescribeMatchmaking.
 //
-// The API tells no match ids, so MatchID is the provider's own: it counts, for each ticket, the proposals that its
-// calls have seen. It is "" before the first and when the ticket is over. Two proposals count as one when no call saw
-// the search between them and the service gives the same reason with both.
+// The API has no match ids, so MatchID is the provider's own: it counts, for each ticket, the proposals that its calls
+// have seen. It is "" before the first and when the ticket has ended. Two proposals count as one if no call saw the
+// search between them and the service reports the same reason for both.
 func (p *Provider) Ticket(ctx context.Context, ticketID string) (session.Ticket, error) {
 	const op = "Ticket"
 	api, err := p.configured(op)
@@ -110,7 +110,7 @@ func (p *Provider) Ticket(ctx context.Context, ticketID string) (session.Ticket,
 	}, nil
 }
 
-// matchReservations are the places in a match that players can take.
+// matchReservations returns the reservations in a match, by player id.
 func matchReservations(c *types.GameSessionConnectionInfo) map[string]session.Reservation {
 	if c == nil {
 		return nil

@@ -77,8 +77,8 @@ func (s *service) awaitStatus(id string, want types.GameSessionStatus) {
 	})
 }
 
-// TestCreateSearchReserve goes the way of the session interface: a session is made
-// on a fleet, found when it is active, and players reserve places until it is full.
+// TestCreateSearchReserve follows the session interface: a session is created on a fleet, found when it is active, and
+// players reserve slots until it is full.
 func TestCreateSearchReserve(t *testing.T) {
 	t.Parallel()
 	s := startMuster(t)
@@ -141,7 +141,7 @@ func reserveAll(t *testing.T, p *direct.Provider, id string) {
 	}
 }
 
-// TestHostAndFind goes the way of named sessions: host one, find it by its build.
+// TestHostAndFind follows named sessions: host one, find it by its build.
 func TestHostAndFind(t *testing.T) {
 	t.Parallel()
 	s := startMuster(t)

@@ -10,14 +10,14 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// proposals tells the proposed matches of tickets apart. It remembers tickets until they are seen to be over. The zero
-// value is ready to use.
+// proposals numbers the proposed matches of tickets. It stores a ticket until it observes that the ticket has ended.
+// The zero value is ready to use.
 type proposals struct {
 	mu      sync.Mutex
 	tickets map[string]proposal
 }
 
-// A proposal is what was last seen of a ticket that was proposed a match.
+// A proposal is the last observed proposal for a ticket.
 type proposal struct {
 	number int
 	open   bool   // it awaited acceptance
@@ -48,7 +48,7 @@ func (p *proposals) observe(ticket string, seen types.MatchmakingTicket) string 
 	return ""
 }
 
-// next counts a proposal that was not there before.
+// next returns the proposal after an observation, and counts a new one.
 func next(last proposal, seen types.MatchmakingTicket) (open bool, reason string, number int) {
 	if seen.Status != types.MatchmakingConfigurationStatusRequiresAcceptance {
 		return false, last.reason, last.number

@@ -16,7 +16,7 @@ import (
 )
 
 // A Provider reaches sessions through the AWS API. It is a session.Provider and a session.Matchmaker. Its methods may
-// be called at the same time.
+// be called concurrently.
 type Provider struct {
 	cfg   Config
 	clock clockwork.Clock
@@ -45,8 +45,8 @@ func New(cfg Config) *Provider {
 	return p
 }
 
-// Configure implements session.Provider. It reads the environment as far as the Config leaves something open, and
-// fetches credentials, but sends nothing to the service. After a failure the provider works as before.
+// Configure implements session.Provider. It reads from the environment what Config leaves open, and fetches
+// credentials, but sends nothing to the service. After a failure the provider works as before.
 func (p *Provider) Configure(ctx context.Context, region string) error {
 	const op = "Configure"
 	cfg, err := config.LoadDefaultConfig(ctx, p.options(region)...)
@@ -71,7 +71,7 @@ func (p *Provider) Configure(ctx context.Context, region string) error {
 	return nil
 }
 
-// options are the parts of the SDK's configuration that are given.
+// options returns the SDK's options for the region and the set fields of Config.
 func (p *Provider) options(region string) (options []func(*config.LoadOptions) error) {
 	if r := cmp.Or(region, p.cfg.Region); r != "" {
 		options = append(options, config.WithRegion(r))
@@ -94,7 +94,7 @@ func (p *Provider) configured(op string) (*api, error) {
 	return p.api, nil
 }
 
-// namedCredentials makes failures to get credentials known as such: the SDK returns them from any call.
+// namedCredentials marks failures to get credentials, which the SDK returns from any call.
 type namedCredentials struct{ aws.CredentialsProvider }
 
 func (c namedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
@@ -114,8 +114,8 @@ func (e *credentialsError) Unwrap() error { return e.err }
 type api struct {
 	*gamelift.Client
 	region string
-	// once is for requests that must not be repeated when it is not known whether the service has followed them: with
-	// it the SDK repeats only those that were refused for being too many.
+	// once is for requests that must not be retried when they may have taken effect: with it the SDK retries only
+	// throttled ones.
 	once func(*gamelift.Options)
 }
 

@@ -52,8 +52,7 @@ func TestNotConfigured(t *testing.T) {
 	}
 }
 
-// TestContextIsOver makes every call with a context that is over: nothing may be
-// sent.
+// TestContextIsOver makes every call with a context that is done: nothing may be sent.
 func TestContextIsOver(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

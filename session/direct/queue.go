@@ -23,8 +23,8 @@ func (p *Provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSes
 	})
 }
 
-// place starts a placement. When it is not known whether it has begun, or nobody waits for it any more, it is taken
-// back.
+// place starts a placement. It cancels the placement if the call may have taken effect despite its error, or if ctx is
+// done meanwhile.
 func (p *Provider) place(ctx context.Context, api *api, op string,
 	in *gamelift.StartGameSessionPlacementInput) (id string, err error) {
 	if ctx.Err() != nil {
@@ -94,7 +94,7 @@ func (p *Provider) awaitPlacement(ctx context.Context, api *api, op, placementID
 			return true, nil
 		}
 		return false, session.Errorf(op, session.ErrUnavailable,
-			"the queue found no place: the placement is %s", placed.Status)
+			"the queue found no capacity: the placement is %s", placed.Status)
 	})
 	if err == nil && sessionID == "" {
 		err = incomplete(op, "the placed session's id")
@@ -102,8 +102,7 @@ func (p *Provider) awaitPlacement(ctx context.Context, api *api, op, placementID
 	return sessionID, failure(ctx, op, err)
 }
 
-// abandon takes a placement back, and the session that it has made if it is too late for that. What goes wrong is
-// logged.
+// abandon cancels a placement or, if it is too late for that, ends its session. It logs failures.
 func (p *Provider) abandon(ctx context.Context, api *api, placementID string) {
 	ctx, cancel := p.cleanup(ctx)
 	defer cancel()
@@ -114,7 +113,7 @@ func (p *Provider) abandon(ctx context.Context, api *api, placementID string) {
 	placed, described := describePlacement(ctx, api, "abandon", placementID)
 	switch {
 	case described != nil:
-		p.log.Warn("placement may go on: cannot stop it", "placement", placementID, "error", err)
+		p.log.Warn("canceling the placement failed", "placement", placementID, "error", err)
 	case placed.Status == types.GameSessionPlacementStateFulfilled:
 		p.discard(ctx, api, aws.ToString(placed.GameSessionArn), "")
 	}

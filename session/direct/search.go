@@ -41,11 +41,11 @@ func (p *Provider) SearchSessions(ctx context.Context,
 	return answer, nil
 }
 
-// defaultFound is how many sessions Find returns without a limit.
+// defaultFound is the default limit of Find.
 const defaultFound = 100
 
-// Find implements session.Provider with SearchGameSessions on the target. On a queue it looks on those of its
-// destinations that are in this region. The oldest sessions come first.
+// Find implements session.Provider with SearchGameSessions on the target. For a queue it searches the destinations that
+// are in this region. The oldest sessions come first.
 func (p *Provider) Find(ctx context.Context, r session.FindRequest) ([]session.SearchResult, error) {
 	const op = "Find"
 	api, err := p.configured(op)
@@ -59,8 +59,8 @@ func (p *Provider) Find(ctx context.Context, r session.FindRequest) ([]session.S
 	f := finder{api: api, filter: joinable(r.BuildID), limit: cmp.Or(r.Limit, defaultFound), seen: map[string]bool{}}
 	for _, t := range targets {
 		err := f.search(ctx, t)
-		if p.cfg.Target.QueueName != "" && gone(err) {
-			continue // a queue works with the destinations that are left
+		if p.cfg.Target.QueueName != "" && fleetDeleted(err) {
+			continue // a queue uses the remaining destinations
 		}
 		if err != nil {
 			return nil, failure(ctx, op, err)
@@ -69,7 +69,7 @@ func (p *Provider) Find(ctx context.Context, r session.FindRequest) ([]session.S
 	return f.found, nil
 }
 
-// joinable is the filter for sessions with free places and, unless it is 0, of a build.
+// joinable returns the filter for sessions with free slots and, unless build is 0, of that build.
 func joinable(build int32) string {
 	const free = "hasAvailablePlayerSessions=true"
 	if build == 0 {
@@ -78,14 +78,14 @@ func joinable(build int32) string {
 	return fmt.Sprintf("%s AND gameSessionProperties.%s='%d'", free, buildProperty, build)
 }
 
-// gone reports whether a search failed because there is no such fleet any more.
-func gone(err error) bool {
+// fleetDeleted reports whether a search failed because the fleet does not exist any more.
+func fleetDeleted(err error) bool {
 	_, missing := errors.AsType[*types.NotFoundException](err)
 	_, terminal := errors.AsType[*types.TerminalRoutingStrategyException](err)
 	return missing || terminal
 }
 
-// searched are the fleets and aliases of the target.
+// searched returns the fleets and aliases of the target.
 func (p *Provider) searched(ctx context.Context, api *api, op string) (targets []Target, err error) {
 	if err := p.cfg.Target.check(op); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (p *Provider) searched(ctx context.Context, api *api, op string) (targets [
 	return targets, nil
 }
 
-// destination is the target behind the ARN of a queue's destination, if it is in the region:
+// destination returns the target for the ARN of a queue's destination, if it is in the region:
 // arn:aws:gamelift:REGION::alias/ID.
 func destination(arn, region string) (Target, bool) {
 	parts := strings.SplitN(arn, ":", 6)
@@ -153,7 +153,7 @@ func (f *finder) search(ctx context.Context, t Target) error {
 	return nil
 }
 
-// add takes the sessions of a page that let players in.
+// add collects the sessions of a page that accept players.
 func (f *finder) add(page []types.GameSession) {
 	for _, g := range page {
 		id := aws.ToString(g.GameSessionId)

@@ -12,7 +12,7 @@ import (
 	"github.com/muster-gg/muster/session/direct"
 )
 
-// searching pages through n sessions of which every fifth lets nobody in.
+// searching pages through n sessions of which every fifth accepts no players.
 func searching(n int, asked chan<- wire.SearchGameSessionsInput) wire.Handler {
 	return wire.OpSearchGameSessions.Handle(func(
 		_ context.Context, in *wire.SearchGameSessionsInput,

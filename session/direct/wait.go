@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// How a state that the service is to reach is looked at: soon at first, then ever less often.
+// The waits of poll, which grow from the first to the maximum.
 const (
 	firstWait = 250 * time.Millisecond
 	maxWait   = 2 * time.Second
 )
 
-// grace is how long after its context has ended a call may go on, to learn what has become of a request under way or to
-// undo what it has done.
+// grace is how long a call may continue after its context has ended, to receive the answer to a request or to undo it.
 const grace = 5 * time.Second
 
-// poll calls step until it is done or fails, with growing waits before each call. A service that is asked too often is
-// asked less, not given up.
+// poll calls step until it is done or fails, with growing waits before each call. When the service throttles it, poll
+// waits longer instead of failing.
 func (p *Provider) poll(ctx context.Context, op string, step func() (done bool, err error)) error {
 	for wait := firstWait; ; {
 		if err := p.sleep(ctx, jitter(wait)); err != nil {
@@ -35,7 +34,7 @@ func (p *Provider) poll(ctx context.Context, op string, step func() (done bool, 
 	}
 }
 
-// jitter varies a wait by up to a fifth, so that those who started together do not ask together.
+// jitter varies a wait by up to a fifth, so that callers that started together do not poll together.
 func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }
@@ -51,8 +50,8 @@ func (p *Provider) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// outlast returns a context that ends a little after ctx: for requests that make something, whose answer says what
-// there is to undo.
+// outlast returns a context that ends a little after ctx: for requests that create something, whose answer is needed to
+// undo them.
 func (p *Provider) outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -63,7 +62,7 @@ func (p *Provider) outlast(ctx context.Context) (context.Context, context.Cancel
 	return longer, func() { stop(); cancel() }
 }
 
-// cleanup returns a context for undoing what a call has done, whatever has become of its own.
+// cleanup returns a context for undoing a call, whose own context may be done.
 func (p *Provider) cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 	undoing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	timer := p.clock.AfterFunc(grace, func() { cancel(context.DeadlineExceeded) })

@@ -10,8 +10,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// kinds are the session errors behind the codes of Muster's gateway. Answers without one of these go by their HTTP
-// status.
+// kinds maps the codes of Muster's gateway to session errors. For answers without one of these codes the HTTP status
+// decides.
 var kinds = map[string]error{
 	"invalid_request":         session.ErrInvalid,
 	"body_too_large":          session.ErrInvalid,
@@ -27,7 +27,7 @@ var kinds = map[string]error{
 	"build_mismatch":          session.ErrState,
 	"request_conflict":        session.ErrState,
 	"ticket_conflict":         session.ErrState,
-	"not_found":               session.ErrUnsupported, // the path, not what was asked for
+	"not_found":               session.ErrUnsupported, // the path, not the object
 	"method_not_allowed":      session.ErrUnsupported,
 	"not_supported":           session.ErrUnsupported,
 	"activation_timeout":      session.ErrTimeout,
@@ -43,7 +43,7 @@ var kinds = map[string]error{
 	"too_many_streams":        session.ErrUnavailable,
 }
 
-// kindOf is the kind of an error by its HTTP status.
+// kindOf returns the kind of an error by its HTTP status.
 func kindOf(status int) error {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -65,10 +65,10 @@ func kindOf(status int) error {
 	case status >= 400:
 		return session.ErrInvalid
 	}
-	return session.ErrTransport // a redirect, or a success that is none
+	return session.ErrTransport // a redirect, or an error with a success status
 }
 
-// A problem is what an answer says of a failure: Muster's object, or as much of it as there is.
+// A problem is the error object of an answer, in Muster's form. Other gateways may set only some of its fields.
 type problem struct {
 	Error     text `json:"error"`
 	Code      text `json:"code"`
@@ -76,7 +76,7 @@ type problem struct {
 	Message   text `json:"message"` // of API Gateway's own errors
 }
 
-// text is a string that forgives: whatever else is there is shown as it is.
+// text is a string that accepts any JSON value; it keeps the JSON text of a value that is not a string.
 type text string
 
 func (t *text) UnmarshalJSON(data []byte) error {
@@ -88,7 +88,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// errorObject reports whether an answer is an object that says it is an error, whatever its status.
+// errorObject reports whether an answer is an error object, whatever its status.
 func errorObject(data []byte) (p problem, failed bool) {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) || json.Unmarshal(data, &p) != nil {
 		return p, false
@@ -99,8 +99,8 @@ func errorObject(data []byte) (p problem, failed bool) {
 // missingRoute is API Gateway's text for a path or method that it does not have.
 const missingRoute = "Missing Authentication Token"
 
-// refusal is the error of an answer that is no success: an object, the bare string of the original gateway, or what a
-// proxy on the way has made up.
+// refusal returns the error of an unsuccessful answer: an error object, the bare string of the original gateway, or an
+// answer of a proxy.
 func refusal(r request, status int, data []byte) error {
 	p, failed := errorObject(data)
 	if failed {
@@ -120,7 +120,7 @@ func refusal(r request, status int, data []byte) error {
 	return refused(r.op, status, p)
 }
 
-// refused is the error that a problem tells of.
+// refused converts a problem to an error.
 func refused(op string, status int, p problem) error {
 	kind, known := kinds[string(p.Code)]
 	if !known {

@@ -12,7 +12,7 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// maxBody is how many bytes of an answer are read; a longer one is an error.
+// maxBody is the maximum size of an answer, in bytes; a longer one is an error.
 const maxBody = 4 << 20
 
 type request struct {
@@ -23,8 +23,7 @@ type request struct {
 	key    string // Idempotency-Key; "" for none
 }
 
-// do makes a call and reads its answer into out, which may be nil, with decode. Whatever is not a success is a
-// *session.Error.
+// do makes a call and returns its answer, as decode reads it. Every failure is a *session.Error.
 func do[T any](ctx context.Context, p *Provider, r request, decode func([]byte, *T) error) (out T, err error) {
 	answer, err := p.send(ctx, p.http, r)
 	if err != nil {
@@ -90,7 +89,7 @@ func (p *Provider) header(h http.Header, r request) {
 	}
 }
 
-// lost is the error of a call that has no answer.
+// lost returns the error of a call without an answer.
 func lost(ctx context.Context, op string, err error) error {
 	kind, message := session.ErrTransport, "the gateway could not be reached: "+err.Error()
 	timeout, network := errors.AsType[net.Error](err)
@@ -119,5 +118,5 @@ func decodeList[T any](data []byte, out *[]T) error {
 	return json.Unmarshal(data, out)
 }
 
-// ignore is for answers without news.
+// ignore is the decoder for answers whose content is not used.
 func ignore([]byte, *struct{}) error { return nil }

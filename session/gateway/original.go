@@ -23,8 +23,9 @@ type creation struct {
 	NumConnections int    `json:"num_connections"`
 }
 
-// Host implements session.Provider with create_session; with properties, which that cannot carry, with /v1/sessions.
-// The gateway waits until the session is active, and ends it when the caller has gone meanwhile.
+// Host implements session.Provider with create_session, or with /v1/sessions if there are properties, which
+// create_session lacks. The gateway waits until the session is active, and ends it if the caller disconnects before
+// that.
 func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Reservation, error) {
 	const op = "Host"
 	if len(r.Properties) > 0 {
@@ -39,8 +40,8 @@ type joining struct {
 	UUID          string `json:"uuid"`
 }
 
-// Reserve implements session.Provider with join_session; with data for the game server, which that cannot carry, with
-// /v1/sessions/{id}/players.
+// Reserve implements session.Provider with join_session, or with /v1/sessions/{id}/players if there is data for the
+// game server, which join_session lacks.
 func (p *Provider) Reserve(ctx context.Context, r session.JoinSessionRequest) (session.Reservation, error) {
 	const op = "Reserve"
 	if r.PlayerData != "" {
@@ -49,7 +50,7 @@ func (p *Provider) Reserve(ctx context.Context, r session.JoinSessionRequest) (s
 	return p.place(ctx, op, p.cfg.JoinURI, joining{r.SessionID, r.PlayerID})
 }
 
-// A playerSession is what the original calls answer, as far as it is used.
+// A playerSession is the answer to the original calls, as far as it is used.
 type playerSession struct {
 	PlayerSessionID string `json:"PlayerSessionId"`
 	PlayerID        string `json:"PlayerId"`
@@ -59,7 +60,7 @@ type playerSession struct {
 	Port            number
 }
 
-// place makes a call that answers a player session.
+// place makes a call whose answer is a player session.
 func (p *Provider) place(ctx context.Context, op, uri string, body any) (session.Reservation, error) {
 	got, err := do(ctx, p, request{op: op, method: http.MethodPost, uri: uri, body: body}, decodeObject[playerSession])
 	if err != nil {
@@ -71,7 +72,7 @@ func (p *Provider) place(ctx context.Context, op, uri string, body any) (session
 	})
 }
 
-// complete checks that a reservation can be used: a success that lacks one of these is none.
+// complete returns a reservation, or an error if it lacks a required field.
 func complete(op string, r session.Reservation) (session.Reservation, error) {
 	switch {
 	case r.PlayerSessionID == "":
@@ -84,7 +85,7 @@ func complete(op string, r session.Reservation) (session.Reservation, error) {
 	return r, nil
 }
 
-// A gameSession is what find_session lists, as far as it is used.
+// A gameSession is an element of find_session's answer, as far as it is used.
 type gameSession struct {
 	GameSessionID  string `json:"GameSessionId"`
 	Name           string
@@ -97,11 +98,11 @@ type gameSession struct {
 	Policy         string `json:"PlayerSessionCreationPolicy"`
 }
 
-// defaultFound is how many sessions Find returns without a limit.
+// defaultFound is the default limit of Find.
 const defaultFound = 100
 
-// Find implements session.Provider with find_session. What cannot be joined, or is known to be of another build, is
-// left out: the original calls do not do that.
+// Find implements session.Provider with find_session. It omits sessions that cannot be joined or are known to be of
+// another build: the original calls do not filter them.
 func (p *Provider) Find(ctx context.Context, r session.FindRequest) ([]session.SearchResult, error) {
 	const op = "Find"
 	uri, err := findURI(p.cfg.FindURI, r.BuildID)
@@ -125,7 +126,7 @@ func (p *Provider) Find(ctx context.Context, r session.FindRequest) ([]session.S
 	return found, nil
 }
 
-// findURI is the path with the build that is looked for, 0 for any.
+// findURI returns the path to search for a build, 0 for any.
 func findURI(uri string, build int32) (string, error) {
 	if build == 0 {
 		return uri, nil
@@ -140,7 +141,7 @@ func findURI(uri string, build int32) (string, error) {
 	return u.String(), nil
 }
 
-// joinable reports whether a session lets players in, as far as it tells.
+// joinable reports whether a session accepts players, as far as its fields are set.
 func (g gameSession) joinable() bool {
 	return g.GameSessionID != "" && g.Current < g.Maximum && (g.Status == "" || g.Status == "ACTIVE") &&
 		g.Policy != "DENY_ALL"
@@ -167,7 +168,7 @@ func (g gameSession) result() session.SearchResult {
 	return out
 }
 
-// number is a whole number that may come as text, or as 4.0: the clients of the original gateway take all of them.
+// number is an integer that may be encoded as a string or as 4.0: clients of the original gateway accept all of these.
 type number int32
 
 func (n *number) UnmarshalJSON(data []byte) error {

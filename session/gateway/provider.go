@@ -24,24 +24,25 @@ const (
 	LocalJoinURI   = "/join_session_local"
 )
 
-// Config says which gateway to reach, and how. Only URL is required.
+// Config configures a Provider. Only URL is required.
 type Config struct {
 	// URL is the gateway's base, with the stage if it has one, for example http://127.0.0.1:3000 or
 	// https://api.example.com/Prod.
 	URL string
-	// BearerToken and APIKey are what the gateway wants to see: sent as "Authorization: Bearer …" and "X-Api-Key: …".
+	// BearerToken and APIKey are the credentials for the gateway, sent as "Authorization: Bearer …" and "X-Api-Key: …".
 	// "" sends none.
 	BearerToken, APIKey string
 	// CreateURI, FindURI and JoinURI are the paths of the three original calls, after URL. "" is the default.
 	CreateURI, FindURI, JoinURI string
-	// HTTPClient makes the calls; nil for http.DefaultClient. Redirects are not followed, lest the keys go elsewhere.
+	// HTTPClient makes the calls; nil for http.DefaultClient. Redirects are not followed, because they could send the
+	// credentials elsewhere.
 	HTTPClient *http.Client
-	// Clock notices streams of events that have gone silent; nil for the real one.
+	// Clock drives the timeout of silent event streams; nil for the real one.
 	Clock clockwork.Clock
 }
 
 // A Provider reaches sessions through a gateway. It is a session.Provider and a session.TicketWatcher. Its methods may
-// be called at the same time. It repeats no calls by itself.
+// be called concurrently. It retries no calls.
 type Provider struct {
 	cfg   Config
 	clock clockwork.Clock
@@ -70,8 +71,8 @@ func New(cfg Config) *Provider {
 	return p
 }
 
-// Configure implements session.Provider. It sends nothing. A gateway stands for one region, so any region will do; a
-// Config that cannot work is ErrInvalid.
+// Configure implements session.Provider. It sends nothing. A gateway serves one region, so any region is accepted. For
+// an invalid Config it returns ErrInvalid.
 func (p *Provider) Configure(_ context.Context, _ string) error {
 	const op = "Configure"
 	base, err := url.Parse(p.cfg.URL)
@@ -90,7 +91,7 @@ func (p *Provider) Configure(_ context.Context, _ string) error {
 	return nil
 }
 
-// url is the address of a call.
+// url returns the address of a call.
 func (p *Provider) url(op, uri string) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -35,10 +35,10 @@ type target struct {
 	Location string `json:"location,omitempty"`
 }
 
-// noName is the name of a session that has none: the gateway wants one.
+// noName is sent for a session without a name: the gateway requires one.
 const noName = "Session"
 
-// A sessionObject is a session, a playerObject a place, an endpoint where it is.
+// A sessionObject is a session, a playerObject a player session, an endpoint its address.
 type (
 	sessionObject struct {
 		ID           string            `json:"id"`
@@ -85,8 +85,8 @@ func (p *Provider) create(ctx context.Context, op, key string, body sessionCreat
 		decodeObject[created])
 }
 
-// CreateSession implements session.Provider. The gateway must allow that callers choose the fleet. Its answer comes
-// when the session is ACTIVE, which is later than the interface asks for. The creator is not sent: a gateway knows its
+// CreateSession implements session.Provider. The gateway must allow callers to choose the fleet. It answers when the
+// session is ACTIVE, which is later than the interface requires. The creator is not sent: a gateway identifies its
 // callers by their credentials.
 func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionRequest) (string, error) {
 	const op = "CreateSession"
@@ -100,8 +100,8 @@ func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionReq
 	return got.Session.ID, err
 }
 
-// CreateSessionOnQueue implements session.Provider. The gateway must allow that callers choose the queue. It chooses
-// the placement's id, too: the one that is asked for makes the request repeatable.
+// CreateSessionOnQueue implements session.Provider. The gateway must allow callers to choose the queue. It also chooses
+// the placement's id; the id in the request is the idempotency key.
 func (p *Provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSessionOnQueueRequest) (string, error) {
 	const op = "CreateSessionOnQueue"
 	got, err := p.create(ctx, op, r.PlacementID, sessionCreation{
@@ -144,9 +144,9 @@ func (p *Provider) reserveWithData(ctx context.Context, op string,
 	return got.Players[0].reservation(op)
 }
 
-// SearchSessions implements session.Provider. The gateway searches the fleets that it makes sessions on; those of other
-// fleets and locations than the request's are left out, so that a page may be empty and yet not the last. Addresses are
-// not told: a gateway gives them to those who have a place.
+// SearchSessions implements session.Provider. The gateway searches the fleets on which it creates sessions. Sessions of
+// other fleets and locations than the request's are omitted, so that a page may be empty and yet not the last. Results
+// have no addresses: a gateway returns them only with a reservation.
 func (p *Provider) SearchSessions(ctx context.Context,
 	r session.SearchSessionsRequest) (session.SearchSessionsResponse, error) {
 	const op = "SearchSessions"
@@ -188,14 +188,14 @@ func searchQuery(r session.SearchSessionsRequest) url.Values {
 	return query
 }
 
-// statuses are the gateway's words in those of the session interface.
+// statuses maps the gateway's statuses to those of the session interface.
 var statuses = map[string]session.Status{
 	"ACTIVATING": session.StatusActivating, "ACTIVE": session.StatusActive, "TERMINATING": session.StatusTerminating,
 	"TERMINATED": session.StatusTerminated, "ERROR": session.StatusError,
 }
 
-// reasons are the words of the service that have one of their own in the session interface. Source: O3DE AWSGameLift
-// Gem, status reasons.
+// reasons maps the status reasons that have a name of their own in the session interface. Source: O3DE AWSGameLift Gem,
+// status reasons.
 var reasons = map[string]string{"": "NotSet", "INTERRUPTED": "Interrupted"}
 
 func (o sessionObject) config() session.SessionConfig {
@@ -215,7 +215,7 @@ func (o sessionObject) config() session.SessionConfig {
 	}
 }
 
-// incomplete is the failure of a call whose answer lacks what it is for.
+// incomplete returns the error for an answer that lacks a required part.
 func incomplete(op, what string) error {
 	return session.Errorf(op, session.ErrTransport, "the gateway's answer lacks %s", what)
 }

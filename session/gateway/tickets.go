@@ -111,8 +111,8 @@ func (o ticketObject) ticket(op, id string) (session.Ticket, error) {
 	return t, nil
 }
 
-// matchID names a proposed match. The service tells no ids of matches, so it is made of what differs between proposals:
-// why the last one failed, and the teams.
+// matchID returns an id for a proposed match. The service has no match ids, so it is computed from the fields that
+// differ between proposals: the reason why the last one failed, and the teams.
 func (o ticketObject) matchID(id string) string {
 	if session.TicketStatus(o.Status) != session.TicketRequiresAcceptance {
 		return ""
@@ -131,7 +131,7 @@ type placementObject struct {
 	Match  match  `json:"match"`
 }
 
-// A match is where to play, of a placement or a ticket that has come to something.
+// A match is the game session of a fulfilled placement or a completed ticket.
 type match struct {
 	SessionID string   `json:"sessionId"`
 	Endpoint  endpoint `json:"endpoint"`
@@ -159,7 +159,7 @@ func (p *Provider) Placement(ctx context.Context, placementID string) (session.P
 	}, nil
 }
 
-// plainAttributes are a player's attributes as the gateway takes them: the values without their types.
+// plainAttributes returns a player's attributes in the gateway's form: the values without their types.
 func plainAttributes(op string, player session.Player) (map[string]any, error) {
 	plain := make(map[string]any, len(player.PlayerAttributes))
 	for name, data := range player.PlayerAttributes {
@@ -173,10 +173,10 @@ func plainAttributes(op string, player session.Player) (map[string]any, error) {
 	return plain, nil
 }
 
-// errAttribute is for everything that is not an attribute's object.
+// errAttribute reports JSON that is not an attribute object.
 var errAttribute = errors.New(`want an object with exactly one of "S", "N", "SL" and "SDM", as in {"N": 23}`)
 
-// plainAttribute takes the value out of {"N": 23}.
+// plainAttribute returns the value in {"N": 23}.
 func plainAttribute(data []byte) (any, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil || len(members) != 1 {

@@ -13,17 +13,17 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// silence is how long a stream may bring nothing: the gateway sends a comment every 15 seconds.
+// silence is the maximum time without data on a stream: the gateway sends a comment every 15 seconds.
 const silence = 45 * time.Second
 
 var errSilent = errors.New("the stream has gone silent")
 
-// WatchTicket implements session.TicketWatcher with server-sent events. It ends with ErrTransport when the connection
-// breaks, with ErrTimeout when it goes silent, and with ErrUnavailable when the gateway cannot follow the ticket: then
-// watch again.
+// WatchTicket implements session.TicketWatcher with server-sent events. It returns ErrTransport when the connection
+// breaks, ErrTimeout when it is silent for too long, and ErrUnavailable when the gateway cannot watch the ticket: then
+// the caller may retry.
 //
-// The service tells no ids of matches. A MatchID is made of what differs between proposals, and may be the same for two
-// of them; between them the ticket is SEARCHING.
+// The service has no match ids. A MatchID is computed from the fields that differ between proposals, and may be the
+// same for two of them; between them the ticket is SEARCHING.
 func (p *Provider) WatchTicket(ctx context.Context, ticketID string, changed func(session.Ticket)) error {
 	const op = "WatchTicket"
 	ctx, stop := context.WithCancelCause(ctx)
@@ -112,7 +112,7 @@ func (w *watch) read(data string) (session.Ticket, error) {
 	return o.ticket(w.op, w.ticketID)
 }
 
-// maxEvent is how many bytes a server-sent event may have.
+// maxEvent is the maximum size of a server-sent event, in bytes.
 const maxEvent = 1 << 20
 
 var errEventSize = errors.New("an event is too large")
@@ -124,8 +124,7 @@ type event struct {
 }
 
 // readEvents calls got with each event of a stream until it returns false or the stream ends, which is io.EOF. It calls
-// alive with each line that arrives, comments included. Source: HTML standard, server-sent events, "Interpreting an
-// event stream".
+// alive for each line, comments included. Source: HTML standard, server-sent events, "Interpreting an event stream".
 func readEvents(stream io.Reader, alive func(), got func(event) bool) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, maxEvent)

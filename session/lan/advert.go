@@ -10,8 +10,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// encodeAdvert makes the reply that tells of a session, without nonce and sequence number. Errors are
-// session.ErrInvalid and name the field.
+// encodeAdvert encodes the reply for a session, without nonce and sequence number. Errors are session.ErrInvalid and
+// name the field.
 func encodeAdvert(op string, a session.Advert, id instanceID, cfg Config) ([]byte, error) {
 	if err := checkNumbers(op, a, cfg.Limits); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (p *packer) fail(format string, args ...any) {
 	p.err = session.Errorf(p.op, session.ErrInvalid, format, args...)
 }
 
-// stamp makes the reply to a query from that of its session. Both are of the same size, at most MaxPacket.
+// stamp copies a session's reply to b with the header for a query. The size stays the same, at most MaxPacket.
 func stamp(b *[MaxPacket]byte, reply []byte, q query) []byte {
 	stamped := b[:copy(b[:], reply)]
 	putHeader(stamped, kindReply, q.header)

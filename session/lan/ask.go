@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ask sends a query to all targets of all links. It fails if not one was sent.
+// ask sends a query to all targets of all links. It fails if none was sent.
 func (s *search) ask() error {
 	links, err := s.network.scan()
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *search) ask() error {
 	return failed
 }
 
-// askOne sends a query with a sequence number of its own, by which the answer tells how long it took.
+// askOne sends a query with a sequence number of its own, which identifies its send time when the answer arrives.
 func (s *search) askOne(l link, target netip.Addr) error {
 	i := slices.IndexFunc(s.sockets, func(socket *socket) bool { return socket.carries(target) })
 	if i < 0 {
@@ -45,14 +45,14 @@ func (s *search) askOne(l link, target netip.Addr) error {
 	return s.sockets[i].sendOn(l, netip.AddrPortFrom(target, uint16(s.network.cfg.Port)), packet[:])
 }
 
-// sendTimes know when the latest queries of a search were sent.
+// sendTimes stores the send times of the latest queries of a search.
 type sendTimes struct {
 	mu    sync.Mutex
 	count uint32
 	times [256]time.Time
 }
 
-// next is the sequence number, from 1 on, of a query that is sent now.
+// next returns the sequence number, from 1 on, of a query that is sent now.
 func (t *sendTimes) next(now time.Time) uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,7 +61,7 @@ func (t *sendTimes) next(now time.Time) uint32 {
 	return t.count
 }
 
-// at is when a query was sent; false if it was not, or long ago.
+// at returns when a query was sent; false if it was not sent, or is too old.
 func (t *sendTimes) at(sequence uint32) (time.Time, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,18 +11,18 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// rescan is how often an announced session looks for links that came or went.
+// rescan is the interval at which a beacon lists the links of the machine again.
 const rescan = 3 * time.Second
 
-// Announce answers searches with what advert says, until the beacon is closed. It returns when it listens; ctx is for
-// the time until then. Names are cleaned: control characters are left out, and what is longer than MaxName.
+// Announce answers searches with advert until the beacon is closed. It returns when it listens; ctx applies until then.
+// Names are cleaned: control characters are removed, and long names are cut to MaxName.
 //
 // It starts a goroutine for each of IPv4 and IPv6 and one more, which the beacon's Close ends. It fails with
 // session.ErrInvalid, which names the field that is wrong or does not fit into a packet, with session.ErrTransport when
-// no link can be used, and when ctx is done, as Search does. Links that come later are used as well, a few seconds
-// after they came.
+// no link can be used, and when ctx is done, as Search does. Links that come up later are used as well, after a few
+// seconds.
 //
-// The game has to listen on all addresses: searchers see the one that fits them.
+// The game must listen on all addresses: each searcher receives the one on its link.
 func (n *Network) Announce(ctx context.Context, advert session.Advert) (session.Beacon, error) {
 	const op = "Announce"
 	b := &beacon{network: n, instance: newInstanceID(), limiter: newLimiter(n.cfg.Limits),
@@ -50,7 +50,7 @@ func (n *Network) Announce(ctx context.Context, advert session.Advert) (session.
 	return b, nil
 }
 
-// transportError is an error of the network.
+// transportError returns an error of the network.
 func transportError(op string, cause error, format string, args ...any) error {
 	err := session.Errorf(op, session.ErrTransport, format, args...)
 	err.Message += ": " + cause.Error()
@@ -58,7 +58,7 @@ func transportError(op string, cause error, format string, args ...any) error {
 	return err
 }
 
-// doneError is that of a context.
+// doneError returns the error of a context that is done.
 func doneError(op string, err error) error {
 	kind := session.ErrClosed
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -67,14 +67,14 @@ func doneError(op string, err error) error {
 	return &session.Error{Op: op, Kind: kind, Message: "ended by its context: " + err.Error(), Err: err}
 }
 
-// A beacon is a session that is announced.
+// A beacon is an announced session.
 type beacon struct {
 	network  *Network
 	instance instanceID
 	limiter  *limiter
 	sockets  []*socket
 	links    atomic.Pointer[[]link]
-	joined   map[membership]bool // false: it failed, and was logged; of follow alone
+	joined   map[membership]bool // false: it failed, and was logged; for follow only
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -85,7 +85,7 @@ type beacon struct {
 	build  int32
 }
 
-// A membership is a socket's in its group, on a link.
+// A membership is that of a socket in its multicast group on one link.
 type membership struct {
 	socket *socket
 	index  int
@@ -104,8 +104,8 @@ func (b *beacon) start() {
 	b.running.Go(func() { b.followLinks(ctx) })
 }
 
-// Update changes what is announced, from the next query on. It fails with session.ErrInvalid as Announce does, and with
-// session.ErrClosed; what was announced before then stays.
+// Update replaces the advert, from the next query on. It fails with session.ErrInvalid as Announce does, and with
+// session.ErrClosed; then the advert before stays.
 func (b *beacon) Update(advert session.Advert) error { return b.set("Update", advert) }
 
 func (b *beacon) set(op string, a session.Advert) error {
@@ -142,7 +142,7 @@ func (b *beacon) Close() error {
 	return nil
 }
 
-// replyTo is the reply for searchers of a build; nil for none.
+// replyTo returns the reply for searchers of a build; nil for none.
 func (b *beacon) replyTo(build int32) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -152,7 +152,7 @@ func (b *beacon) replyTo(build int32) []byte {
 	return b.reply
 }
 
-// answer answers a query, in the space of packet.
+// answer answers a query; packet is its buffer.
 func (b *beacon) answer(s *socket, heard []byte, from netip.AddrPort, packet *[MaxPacket]byte) {
 	n, stats := b.network, &b.network.stats
 	q, err := parseQuery(heard, n.cfg.AppID)
@@ -179,7 +179,7 @@ func (b *beacon) answer(s *socket, heard []byte, from netip.AddrPort, packet *[M
 	}
 }
 
-// reaches says whether an address is on one of the links.
+// reaches reports whether an address is on one of the links.
 func (b *beacon) reaches(addr netip.Addr) bool {
 	for _, l := range *b.links.Load() {
 		if l.reaches(addr) {
@@ -189,7 +189,7 @@ func (b *beacon) reaches(addr netip.Addr) bool {
 	return false
 }
 
-// followLinks looks for links that came or went until ctx is done.
+// followLinks calls follow after each interval until ctx is done.
 func (b *beacon) followLinks(ctx context.Context) {
 	ticker := b.network.cfg.Clock.NewTicker(rescan)
 	defer ticker.Stop()
@@ -205,8 +205,8 @@ func (b *beacon) followLinks(ctx context.Context) {
 	}
 }
 
-// follow joins the groups on new links and leaves those on links that are gone. A link whose group cannot be joined
-// still receives broadcasts, and is tried again.
+// follow joins the groups on new links and leaves those on removed links. A link whose group cannot be joined still
+// receives broadcasts, and is retried.
 func (b *beacon) follow() error {
 	links, err := b.network.scan()
 	if err != nil {

@@ -27,13 +27,13 @@ const (
 	textsOfReply = 4 // session id, owner id, owner name, name
 )
 
-// Why a packet is ignored. They are made once: a hostile packet costs no memory.
+// The reasons to ignore a packet. They are allocated once: a hostile packet costs no memory.
 var (
 	errMalformed = errors.New("the packet does not follow the protocol")
 	errForeign   = errors.New("the packet is of another application or version")
 )
 
-// A header is what both packets begin with.
+// A header is the beginning of both packets.
 type header struct {
 	app      uint32
 	nonce    uint64
@@ -50,7 +50,7 @@ func putHeader(b []byte, kind byte, h header) {
 	binary.BigEndian.PutUint32(b[atSequence:], h.sequence)
 }
 
-// parseHeader reads the header of a packet of a kind, an application and a least size.
+// parseHeader reads the header of a packet of a kind, an application and a minimum size.
 func parseHeader(b []byte, kind byte, app uint32, least int) (header, error) {
 	if len(b) < headerSize || len(b) > MaxPacket || string(b[:4]) != magic {
 		return header{}, errMalformed
@@ -90,7 +90,7 @@ func parseQuery(b []byte, app uint32) (query, error) {
 	return query{h, int32(binary.BigEndian.Uint32(b[atBody:]))}, nil
 }
 
-// A reply tells of a session. Its texts lie in the packet that it was read from.
+// A reply describes a session. Its texts are slices of the packet that it was read from.
 type reply struct {
 	header
 	instance    instanceID
@@ -134,7 +134,7 @@ func parseReply(b []byte, app uint32, mostProperties int) (reply, error) {
 	return r, nil
 }
 
-// cutText takes a text from the beginning of b.
+// cutText splits b after its first text.
 func cutText(b []byte) (text, rest []byte, ok bool) {
 	if len(b) == 0 || len(b) < 1+int(b[0]) {
 		return nil, nil, false
@@ -143,7 +143,7 @@ func cutText(b []byte) (text, rest []byte, ok bool) {
 	return b[1:end], b[end:], true
 }
 
-// validProperties says whether b is so many properties and nothing else.
+// validProperties reports whether b consists of exactly count properties.
 func validProperties(b []byte, count int) bool {
 	var last []byte
 	for i := range count {
@@ -160,7 +160,7 @@ func validProperties(b []byte, count int) bool {
 	return len(b) == 0
 }
 
-// propertyMap makes the map of the properties; nil if there are none.
+// propertyMap returns the properties as a map; nil if there are none.
 func (r *reply) propertyMap() map[string]string {
 	if r.propertyNum == 0 {
 		return nil
@@ -175,10 +175,10 @@ func (r *reply) propertyMap() map[string]string {
 	return properties
 }
 
-// MaxName is how many bytes of the names of a session and its owner are announced and found; the rest is cut off.
+// MaxName is the maximum length of the names of a session and its owner, in bytes; the rest is cut off.
 const MaxName = 128
 
-// plain says whether a text is UTF-8 without control characters.
+// plain reports whether a text is UTF-8 without control characters.
 func plain(b []byte) bool {
 	for len(b) > 0 {
 		r, size := utf8.DecodeRune(b)
@@ -190,8 +190,8 @@ func plain(b []byte) bool {
 	return true
 }
 
-// cleanName makes a name fit for a list of sessions: valid UTF-8 on one line, which does not turn the direction of what
-// stands around it, of MaxName bytes at most.
+// cleanName cleans a name for a list of sessions: valid UTF-8 on one line, without characters that change the direction
+// of the text around it, of MaxName bytes at most.
 func cleanName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {

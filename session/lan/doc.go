@@ -1,5 +1,5 @@
-// Package lan finds and announces game sessions on the local network, without any service: a searcher asks all hosts of
-// its links, and the hosts that can be joined answer.
+// Package lan finds and announces game sessions on the local network, without any service: a searcher queries all hosts
+// on its links, and the hosts that can be joined answer.
 //
 //	network, err := lan.New(lan.Config{})
 //	beacon, err := network.Announce(ctx, session.Advert{
@@ -13,13 +13,13 @@
 //		fmt.Println(r.Name, net.JoinHostPort(r.IPAddress, strconv.Itoa(r.Port)), r.Ping)
 //	})
 //
-// The protocol is our own. Its semantics are those of the Unreal LAN beacon: port 14001, application id 9999, packets
-// of at most 1,024 bytes, a nonce that ties answers to their search, a query every second for five seconds, and an
-// instance id by which the answers of one host are told from those of others. What differs: hosts answer by unicast,
-// searchers listen on a port of their own, so that any number of hosts and searchers share a machine, and a search may
-// end early.
+// The protocol is Muster's own. Its semantics are those of the Unreal LAN beacon: port 14001, application id 9999,
+// packets of at most 1,024 bytes, a nonce that assigns answers to their search, a query every second for five seconds,
+// and an instance id that identifies the host of an answer. It differs in three ways: hosts answer by unicast;
+// searchers listen on a port of their own, so that any number of hosts and searchers can share a machine; and a search
+// may end early.
 //
-// # Where queries go
+// # Destinations of queries
 //
 // On each link that is up, loopback included, a searcher sends a query to
 //
@@ -27,8 +27,8 @@
 //	the link's broadcast address, for each IPv4 network of the link
 //	ff12::8000:36b1      IPv6 multicast, link-local and not assigned by IANA (RFC 4291, RFC 3307)
 //
-// at the port, from a port of its choice, to which hosts answer by unicast. Hosts receive a query several times that way,
-// and answer each.
+// at the port. It sends from a port of its choice, to which hosts answer by unicast. A host can receive several copies
+// of a query this way, and answers each.
 //
 // # Packets
 //
@@ -44,7 +44,7 @@
 //	12      8   nonce: random, one for each search; a reply has that of its query
 //	20      4   sequence number: counts the packets of a search; a reply has that of its query
 //
-// A query goes on with
+// A query continues with
 //
 //	24      4   build id, signed; 0 asks for all builds
 //	28          zeros up to the size; a searcher fills the packet to 1,024 bytes
@@ -54,28 +54,28 @@
 //	24      16  instance id: random, one for each announced session
 //	40      4   build id, signed
 //	44      2   port where the game listens, not 0
-//	46      2   places
-//	48      2   free places: 1 to the number of places
+//	46      2   slots
+//	48      2   free slots: 1 to the number of slots
 //	50      1   number of properties
 //	51          the texts session id, owner id, owner name and name of the session,
 //	            then a key and a value, two texts, for each property, keys in
 //	            strictly ascending order of their bytes, and nothing behind
 //
-// What does not follow this to the letter is ignored. The host's address is the one that its reply comes from.
+// Packets that deviate from this are ignored. The host's address is the source address of its reply.
 //
-// # What strangers can do
+// # Security
 //
-// A local network is not a place of trust, and nothing here is signed: everybody on the link sees queries, can answer
-// them, and can pretend to be a host. What is found is a proposal; the game's own handshake decides. What strangers
-// cannot do:
+// A local network is not trusted, and nothing here is signed: every machine on the link receives queries, can answer
+// them, and can pretend to be a host. A result is only a proposal; the game's own handshake decides. An attacker
+// cannot:
 //
 //   - Use a host to flood a third machine. A host answers only queries that are at
-//     least as long as the reply, which is why searchers fill them up, so that it never
-//     sends more bytes than it was sent: a rate alone would still multiply what a
-//     forger spends, and filling up costs a search no more than some kilobytes.
-//     Besides, it answers only addresses of its own links, and only so many a
-//     second (Limits), for each address and in all.
-//   - Take memory. Packets are checked before anything is made of them, and
+//     least as long as the reply, so that it never sends more bytes than it receives:
+//     a rate limit alone would still amplify forged traffic. Searchers therefore pad
+//     their queries, which costs a search only some kilobytes. Besides, a host
+//     answers only addresses of its own links, at a limited rate for each address
+//     and in all (Limits).
+//   - Exhaust memory. Packets are checked before anything is allocated for them, and
 //     the number of results, askers and properties is limited.
-//   - Answer for a search that they do not see, since they do not know its nonce.
+//   - Answer a search whose queries it does not receive: it does not know the nonce.
 package lan

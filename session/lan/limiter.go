@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// askerSlots is the number of token buckets for addresses. Addresses share a bucket when their hashes fall together, so
-// that the number of addresses, which anyone can forge, does not matter for memory.
+// askerSlots is the number of token buckets for addresses. Addresses with the same hash share a bucket, so that any
+// number of forged addresses uses the same memory.
 const askerSlots = 1024
 
 // A limiter decides which queries of an announced session are answered.
@@ -27,11 +27,11 @@ func newLimiter(l Limits) *limiter {
 	return &limiter{perAsker: l.RepliesPerAsker, seed: maphash.MakeSeed(), all: bucket(l.Replies)}
 }
 
-// bucket gives so many tokens a second, and twice as many at a time.
+// bucket returns a limiter for perSecond tokens a second, with a burst of twice as many.
 func bucket(perSecond int) *rate.Limiter { return rate.NewLimiter(rate.Limit(perSecond), 2*perSecond) }
 
-// allow takes a token of the asker and one of all. The asker's comes first: one who asks too often does not take what
-// is meant for others.
+// allow consumes a token of the asker and a shared one. The asker's is first, so that one asker cannot use up the
+// shared tokens.
 func (l *limiter) allow(asker netip.Addr, now time.Time) bool {
 	return l.of(asker).AllowN(now, 1) && l.all.AllowN(now, 1)
 }

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// Where all hosts listen.
+// The multicast groups of all hosts.
 var (
 	group4 = netip.AddrFrom4([4]byte{239, 255, 140, 1})
 	group6 = netip.MustParseAddr("ff12::8000:36b1")
 )
 
-// errNoLink is the cause where there is nothing to send to or to hear on.
+// errNoLink is the cause when there is no link to send or receive on.
 var errNoLink = errors.New("there is no link with an address: bring a network interface " +
 	"up, or name others in Interfaces")
 
@@ -23,7 +23,7 @@ type link struct {
 	prefixes []netip.Prefix // its addresses, each with the bits of its network
 }
 
-// systemLinks are the links of this machine with these names, or all. One that vanishes meanwhile is left out.
+// systemLinks returns the links of this machine with these names, or all. A link that is removed meanwhile is omitted.
 func systemLinks(names []string) ([]link, error) {
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -57,10 +57,10 @@ func prefixes(addrs []net.Addr) []netip.Prefix {
 	return ps
 }
 
-// multicasts says whether a group can be joined. Loopback does not say so on Linux, but can.
+// multicasts reports whether a group can be joined. Loopback lacks the flag on Linux, but supports it.
 func (l link) multicasts() bool { return l.Flags&(net.FlagMulticast|net.FlagLoopback) != 0 }
 
-// reaches says whether an address is on the link. A link-local one is by its zone.
+// reaches reports whether an address is on the link. For a link-local address its zone decides.
 func (l link) reaches(addr netip.Addr) bool {
 	if addr.Zone() != "" {
 		return addr.Zone() == l.Name
@@ -68,7 +68,7 @@ func (l link) reaches(addr netip.Addr) bool {
 	return slices.ContainsFunc(l.prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// targets are the addresses that together reach all hosts of the link.
+// targets returns the addresses that together reach all hosts of the link.
 func (l link) targets() []netip.Addr {
 	var targets []netip.Addr
 	add := func(group netip.Addr) {
@@ -83,8 +83,7 @@ func (l link) targets() []netip.Addr {
 		if p.Addr().Is4() && l.multicasts() {
 			add(group4)
 		}
-		// Loopback does not say so on Linux, but broadcasts too. Networks of one or two addresses have no address for
-		// it.
+		// Loopback lacks the flag on Linux, but broadcasts. Networks of one or two addresses have no broadcast address.
 		if p.Addr().Is4() && p.Bits() < 31 && l.Flags&(net.FlagBroadcast|net.FlagLoopback) != 0 {
 			add(broadcast(p))
 		}
@@ -92,7 +91,7 @@ func (l link) targets() []netip.Addr {
 	return targets
 }
 
-// broadcast is the address that all hosts of an IPv4 network hear.
+// broadcast returns the broadcast address of an IPv4 network.
 func broadcast(p netip.Prefix) netip.Addr {
 	addr, mask := p.Addr().As4(), net.CIDRMask(p.Bits(), 32)
 	for i := range addr {
@@ -101,8 +100,8 @@ func broadcast(p netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(addr)
 }
 
-// rank orders the addresses over which a host was heard; the lowest is the one to connect to: IPv4 before IPv6, both
-// first the addresses that other machines can route to, then the link-local ones, then loopback.
+// rank orders the addresses from which a host has answered; the lowest is used to connect: IPv4 before IPv6, both first
+// the addresses that other machines can route to, then the link-local ones, then loopback.
 func rank(addr netip.Addr) int {
 	r := 0
 	switch {

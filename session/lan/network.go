@@ -15,12 +15,12 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// A Network is the local network as one game sees it. Its methods may be called from any goroutine. It holds nothing
-// between calls and need not be closed.
+// A Network finds and announces the sessions of one game on the local network. Its methods may be called from any
+// goroutine. It holds nothing between calls and need not be closed.
 type Network struct {
 	cfg   Config
 	stats counters
-	// scan lists the links of the machine. Tests have their own.
+	// scan lists the links of the machine. Tests replace it.
 	scan func() ([]link, error)
 }
 
@@ -35,7 +35,7 @@ func New(cfg Config) (*Network, error) {
 	return &Network{cfg: cfg, scan: func() ([]link, error) { return systemLinks(cfg.Interfaces) }}, nil
 }
 
-// An instanceID is an announced session, over whichever link it is heard.
+// An instanceID identifies an announced session on all links.
 type instanceID [16]byte
 
 func newInstanceID() (id instanceID) {
@@ -43,7 +43,7 @@ func newInstanceID() (id instanceID) {
 	return id
 }
 
-// sessionID is the session's name where the host has given none.
+// sessionID returns the session's id if the host has set none.
 func (id instanceID) sessionID() string { return "lan-" + hex.EncodeToString(id[:]) }
 
 // The defaults of Config. Source: Unreal LAN beacon, LanAnnouncePort and LanGameUniqueId.
@@ -56,31 +56,31 @@ const (
 type Config struct {
 	// Port is the UDP port that hosts listen on, the same for all; default DefaultPort.
 	Port int
-	// AppID tells games on one network from each other: hosts and searchers with different ones do not notice each
-	// other; default DefaultAppID.
+	// AppID separates the games on one network: hosts and searchers ignore packets with another one; default
+	// DefaultAppID.
 	AppID uint32
-	// Interfaces are the names of the network interfaces to use; none for all that are up. Those of loopback are needed
-	// for two processes of one machine only while it has no network.
+	// Interfaces are the names of the network interfaces to use; none for all that are up. Loopback is needed for two
+	// processes of one machine only while it has no network.
 	Interfaces []string
-	// Limits bound what others can ask for.
+	// Limits bound the effect of received packets.
 	Limits Limits
 	// Clock drives timeouts and rates; nil for the real one.
 	Clock clockwork.Clock
-	// Log takes what happens; nil logs nothing.
+	// Log receives the failures that no call returns; nil logs nothing.
 	Log *slog.Logger
 }
 
-// Limits bound what packets of others can cause. Zero means the default.
+// Limits bound the effect of received packets. Zero means the default.
 type Limits struct {
 	Results    int // of one search, whatever it asks for; default 256
 	Properties int // of one session; default 64, at most 255
-	// RepliesPerAsker and Replies are how many queries of one address, and how many in all, an announced session
-	// answers in a second, at twice as many at a time; default 32 and 256. A search on a machine with one network asks
-	// about four times a second.
+	// RepliesPerAsker and Replies are the maximum numbers of queries, of one address and in all, that an announced
+	// session answers per second, with bursts of twice as many; default 32 and 256. A search on a machine with one
+	// network sends about four queries per second.
 	RepliesPerAsker, Replies int
 }
 
-// withDefaults fills in what is zero.
+// withDefaults sets the defaults.
 func (c Config) withDefaults() Config {
 	c.Port = cmp.Or(c.Port, DefaultPort)
 	c.AppID = cmp.Or(c.AppID, DefaultAppID)
@@ -120,10 +120,10 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Stats count what a Network has done and heard since it was made.
+// Stats count the packets of a Network since its creation.
 type Stats struct {
 	// Of announced sessions.
-	Queries uint64 // heard, of this application
+	Queries uint64 // received, of this application
 	Replies uint64 // sent
 	Silent  uint64 // queries without reply: the session cannot be joined, or is of another build
 	OffLink uint64 // queries without reply: the asker is not on a link of this machine
@@ -132,8 +132,8 @@ type Stats struct {
 	// Of searches.
 	Asked    uint64 // queries sent
 	Answers  uint64 // replies accepted, those of sessions found before included
-	Unasked  uint64 // replies ignored: to another search, to a query of long ago, or of another build
-	Overflow uint64 // replies ignored: the search has as many results as it may have
+	Unasked  uint64 // replies ignored: to another search, to an old query, or of another build
+	Overflow uint64 // replies ignored: the search has its maximum number of results
 
 	// Of both.
 	Malformed uint64 // packets ignored: not of the protocol
@@ -141,7 +141,7 @@ type Stats struct {
 	Failed    uint64 // packets that could not be sent
 }
 
-// counters are Stats while they are counted.
+// counters are the values behind Stats.
 type counters struct {
 	queries, replies, silent, offLink, limited atomic.Uint64
 	asked, answers, unasked, overflow          atomic.Uint64

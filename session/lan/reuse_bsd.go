@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// reuse lets several hosts of one machine bind the same port, so that each receives what is sent to all. These systems
-// want SO_REUSEPORT for it.
+// reuse lets several hosts of one machine bind the same port, so that each receives multicast and broadcast packets.
+// These systems require SO_REUSEPORT for that.
 func reuse(_, _ string, c syscall.RawConn) error {
 	var failed error
 	err := c.Control(func(fd uintptr) {

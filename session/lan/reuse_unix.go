@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// reuse lets several hosts of one machine bind the same port, so that each receives what is sent to all. Linux gives
-// multicast and broadcast to all sockets that have SO_REUSEADDR, and unicast to one of them.
+// reuse lets several hosts of one machine bind the same port, so that each receives multicast and broadcast packets.
+// Linux delivers these to all sockets that have SO_REUSEADDR, and unicast to one of them.
 func reuse(_, _ string, c syscall.RawConn) error {
 	var failed error
 	err := c.Control(func(fd uintptr) {

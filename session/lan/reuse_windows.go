@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// reuse lets several hosts of one machine bind the same port, so that each receives what is sent to all.
+// reuse lets several hosts of one machine bind the same port, so that each receives multicast and broadcast packets.
 func reuse(_, _ string, c syscall.RawConn) error {
 	var failed error
 	err := c.Control(func(fd uintptr) {

@@ -17,22 +17,22 @@ const (
 	defaultTimeout = 5 * time.Second
 	resend         = time.Second
 	defaultLimit   = 100
-	// settling is how long a host that was heard may be heard over other links before it is reported. Copies of a query
-	// leave within a millisecond.
+	// settling is the time from a host's first answer to its report, for its answers over other links. The copies of a
+	// query are sent within a millisecond.
 	settling = 50 * time.Millisecond
 )
 
 // Search looks for sessions that can be joined and calls found with each, once, in the caller's goroutine, until
-// r.Timeout has passed, r.Stop are found, or r.Limit: then it returns nil. It asks all links, again every second, and
-// those too that have come meanwhile.
+// r.Timeout has passed, or r.Stop or r.Limit of them are found: then it returns nil. It sends queries on all links
+// every second, including links that have come up meanwhile.
 //
-// A host that is heard over several links is one result. Of the addresses heard within 50 ms it has the first of these:
-// IPv4 that is routed, IPv6 that is routed, IPv4 link-local (169.254.0.0/16), IPv6 link-local (with its zone,
+// A host that answers over several links is one result. Of the addresses that answer within 50 ms it has the first of
+// these: IPv4 that is routed, IPv6 that is routed, IPv4 link-local (169.254.0.0/16), IPv6 link-local (with its zone,
 // "fe80::1%eth0"), IPv4 loopback, IPv6 loopback; of several of one kind the lowest. Ping is the shortest time from a
 // query to its answer at that address.
 //
-// Any number of searches may run at the same time. Errors are session.ErrInvalid; session.ErrTransport when no link
-// takes the first query; and those of ctx, which are session.ErrTimeout or session.ErrClosed as well.
+// Any number of searches may run concurrently. Errors are session.ErrInvalid; session.ErrTransport when the first query
+// cannot be sent on any link; and those of ctx, which are session.ErrTimeout or session.ErrClosed as well.
 func (n *Network) Search(ctx context.Context, r session.FindRequest, found func(session.SearchResult)) error {
 	if err := checkRequest(r); err != nil {
 		return err
@@ -91,7 +91,7 @@ type search struct {
 	running sync.WaitGroup
 	heard   chan candidate
 
-	// Of run alone.
+	// Used by run only.
 	limit, stop int
 	known       map[instanceID]*candidate
 	settling    []*candidate // those not reported yet, oldest first
@@ -109,7 +109,7 @@ func (s *search) listen(ctx context.Context) {
 	}
 }
 
-// receive passes on an answer to this search.
+// receive forwards an answer to this search to run.
 func (s *search) receive(ctx context.Context, packet []byte, from netip.AddrPort) {
 	now, n := s.network.cfg.Clock.Now(), s.network
 	r, err := parseReply(packet, n.cfg.AppID, n.cfg.Limits.Properties)
@@ -123,7 +123,7 @@ func (s *search) receive(ctx context.Context, packet []byte, from netip.AddrPort
 		return
 	}
 	result := r.result(from.Addr())
-	result.Ping = max(now.Sub(asked), 1) // 0 would say that it was not measured
+	result.Ping = max(now.Sub(asked), 1) // 0 would mean that it was not measured
 	select {
 	case s.heard <- candidate{result: result, instance: r.instance, addr: from.Addr()}:
 		n.stats.answers.Add(1)
@@ -131,7 +131,7 @@ func (s *search) receive(ctx context.Context, packet []byte, from netip.AddrPort
 	}
 }
 
-// run asks, gathers and reports.
+// run sends queries, collects answers and reports hosts.
 func (s *search) run(ctx context.Context, timeout time.Duration) error {
 	clock := s.network.cfg.Clock
 	end, again := clock.NewTimer(timeout), clock.NewTicker(resend)
@@ -167,7 +167,7 @@ func (s *search) run(ctx context.Context, timeout time.Duration) error {
 	return nil
 }
 
-// takeAll takes what has been heard and waits: it came before what is done next.
+// takeAll takes the queued answers, which arrived before the event in progress.
 func (s *search) takeAll() {
 	for range len(s.heard) {
 		c := <-s.heard
@@ -175,7 +175,7 @@ func (s *search) takeAll() {
 	}
 }
 
-// take keeps an answer, if it is of a new host or better than what is known.
+// take stores an answer of a new host, or one that is better than the stored answer.
 func (s *search) take(c *candidate, now time.Time) {
 	known := s.known[c.instance]
 	switch {
@@ -190,7 +190,7 @@ func (s *search) take(c *candidate, now time.Time) {
 	}
 }
 
-// report tells of the hosts that are ready, as many as are asked for.
+// report reports the hosts that are ready, up to s.stop.
 func (s *search) report(ready func(*candidate) bool) {
 	for len(s.settling) > 0 && s.reported < s.stop && ready(s.settling[0]) {
 		c := s.settling[0]
@@ -207,10 +207,10 @@ type candidate struct {
 	instance instanceID
 	addr     netip.Addr
 	reported bool
-	due      time.Time // when it has been heard long enough to be reported
+	due      time.Time // when it is to be reported
 }
 
-// better says whether a host is to be reported as in a rather than as in b.
+// better reports whether a is a better answer than b, of the same host.
 func (a *candidate) better(b *candidate) bool {
 	return cmp.Or(
 		cmp.Compare(rank(a.addr), rank(b.addr)),
@@ -219,7 +219,7 @@ func (a *candidate) better(b *candidate) bool {
 	) < 0
 }
 
-// result is what a reply from an address says.
+// result converts a reply from an address to a search result.
 func (r *reply) result(from netip.Addr) session.SearchResult {
 	return session.SearchResult{
 		SessionID:       string(r.texts[0]),

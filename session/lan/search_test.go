@@ -53,7 +53,7 @@ func (s searching) results(t *testing.T) []session.SearchResult {
 	return all
 }
 
-// A fakeHost hears queries and answers what the test wants.
+// A fakeHost receives queries and sends the answers of the test.
 type fakeHost struct {
 	peer
 	from netip.AddrPort // the last asker

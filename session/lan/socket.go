@@ -17,8 +17,7 @@ import (
 const (
 	// largestDatagram is the size of the receive buffers. A smaller one would make large datagrams errors on Windows.
 	largestDatagram = 1 << 16
-	// A socket that fails so many times in a row is left alone for a moment. What strangers can provoke is single
-	// errors.
+	// After so many failures in a row, receive pauses for a moment. Other machines can only provoke single errors.
 	failuresInRow = 16
 	pauseOnError  = 100 * time.Millisecond
 )
@@ -30,7 +29,7 @@ type socket struct {
 	group  netip.Addr
 }
 
-// A multicaster sets what packages ipv4 and ipv6 can set for a socket.
+// A multicaster sets the multicast options of a socket, with package ipv4 or ipv6.
 type multicaster interface {
 	JoinGroup(*net.Interface, net.Addr) error
 	LeaveGroup(*net.Interface, net.Addr) error
@@ -41,8 +40,8 @@ type multicaster interface {
 // A controller sets options of a socket before it is bound.
 type controller func(network, address string, c syscall.RawConn) error
 
-// openSockets opens one for IPv4 and one for IPv6 at a port, 0 for any. A machine may lack one of the two: it fails
-// when neither works.
+// openSockets opens a socket for IPv4 and one for IPv6 at a port, 0 for any. A machine may lack one of the two, so it
+// fails only if both fail.
 func openSockets(ctx context.Context, port int, control controller) ([]*socket, error) {
 	var sockets []*socket
 	var errs []error
@@ -82,7 +81,7 @@ func closeSockets(sockets []*socket) {
 	}
 }
 
-// carries says whether the socket can send to an address.
+// carries reports whether the socket can send to an address.
 func (s *socket) carries(addr netip.Addr) bool { return s.group.Is4() == addr.Is4() }
 
 // sendOn sends a packet on a link to one of its targets.
@@ -100,7 +99,7 @@ func (s *socket) join(l link) error {
 	return s.groups.JoinGroup(&l.Interface, &net.UDPAddr{IP: s.group.AsSlice()})
 }
 
-// leave gives a membership back, whose number a system limits for each socket, of a link that may be gone.
+// leave leaves the group on a link, which may be removed already: systems limit the memberships of a socket.
 func (s *socket) leave(index int) {
 	_ = s.groups.LeaveGroup(&net.Interface{Index: index}, &net.UDPAddr{IP: s.group.AsSlice()})
 }

@@ -8,20 +8,21 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// A Connector takes players to game servers that are not there. The zero value lets everybody in.
+// A Connector connects players to simulated game servers. The zero value accepts every player.
 type Connector struct {
 	Faults
-	// Service lets in those who have a place in one of its sessions, each once, and frees the place when the connection
-	// has ended. Places without a player session, as on a local network, are let in. nil lets everybody in.
+	// Service makes the Connector accept only players with a reservation in one of its sessions, each once; the slot is
+	// freed when the connection has ended. Reservations without a player session, as on a local network, are accepted.
+	// nil accepts every player.
 	Service *Service
 
 	mu    sync.Mutex
 	conns map[*Connection]struct{} // that have not ended
 }
 
-// A Connection is a line that a Connector has made.
+// A Connection is a connection that a Connector has made.
 type Connection struct {
-	// Place is what it was made for.
+	// Place is the reservation that it was made with.
 	Place     session.Reservation
 	connector *Connector
 	done      chan struct{}
@@ -30,7 +31,7 @@ type Connection struct {
 	err       error
 }
 
-// ErrLost ends a connection that Drop has cut.
+// ErrLost is the error of a connection that Drop has ended.
 var ErrLost = errors.New("the connection is lost")
 
 // Connect implements session.Connector.
@@ -53,7 +54,7 @@ func (c *Connector) Connect(ctx context.Context, r session.Reservation) (session
 	return conn, nil
 }
 
-// Open is how many connections have not ended.
+// Open returns the number of connections that have not ended.
 func (c *Connector) Open() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +68,7 @@ func (c *Connection) Close(ctx context.Context) error {
 	return err
 }
 
-// Drop cuts the connection, as a network does: it ends with ErrLost.
+// Drop ends the connection with ErrLost, as a network failure does.
 func (c *Connection) Drop() { c.end(ErrLost) }
 
 func (c *Connection) end(why error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// Activate makes a session active that a Manual service has left activating.
+// Activate activates a session of a Manual service.
 func (s *Service) Activate(sessionID string) { s.setStatus(sessionID, session.StatusActive) }
 
 // Terminate ends a session.
@@ -21,8 +21,8 @@ func (s *Service) setStatus(sessionID string, status session.Status) {
 	}
 }
 
-// Fulfil makes the session of a placement that a Manual service has left pending, and makes it active. It fails as a
-// session that is created does, and without such a placement.
+// Fulfil creates the active session of a pending placement of a Manual service. It fails as CreateSession does, and
+// without such a placement.
 func (s *Service) Fulfil(placementID string) error {
 	defer s.lock()()
 	p, ok := s.placements[placementID]
@@ -43,13 +43,12 @@ func (s *Service) Sessions() []session.SessionConfig {
 	return all
 }
 
-// AwaitSessions waits until the service has made n sessions, whatever has become of them. It fails when ctx is done
-// before.
+// AwaitSessions waits until the service has created n sessions, including ended ones. It fails when ctx is done before.
 func (s *Service) AwaitSessions(ctx context.Context, n int) error {
 	return s.await(ctx, func() bool { return len(s.sessions) >= n })
 }
 
-// Places lists the places that are reserved or taken in all sessions, by player session id.
+// Places returns the reserved and used slots of all sessions, by player session id.
 func (s *Service) Places() map[string]session.Reservation {
 	defer s.lock()()
 	all := make(map[string]session.Reservation)
@@ -61,7 +60,7 @@ func (s *Service) Places() map[string]session.Reservation {
 	return all
 }
 
-// take lets a player in who has a place.
+// take accepts a player with a reservation.
 func (s *Service) take(r session.Reservation) error {
 	defer s.lock()()
 	g, ok := s.sessions[r.SessionID]

@@ -8,9 +8,9 @@
 //		LAN:       new(sessiontest.LAN),
 //	})
 //
-// The zero values work: sessions are active at once, game servers let in whoever has a place. Fields and methods make
-// it otherwise: a Manual service changes when the test says so, with Activate, Fulfil, Propose and Match; Fail lets a
-// call fail, and Hold stops calls in the middle. Everything may be called from any goroutine.
+// The zero values work: sessions are active at once, and game servers accept every player with a reservation. Fields
+// and methods change that: a Manual service changes only when the test calls Activate, Fulfil, Propose or Match; Fail
+// makes a call fail, and Hold blocks calls. Everything may be called from any goroutine.
 //
-// [Provider] checks that a Provider keeps its promises; the service of this package does.
+// [Provider] checks that a Provider follows its contract; the service of this package does.
 package sessiontest

@@ -17,7 +17,7 @@ type Faults struct {
 	calls map[string]int
 }
 
-// Fail lets the next call of the operation that no earlier Fail is for return err, without doing anything.
+// Fail makes the next call of the operation return err and do nothing else. Each Fail applies to one call, in order.
 func (f *Faults) Fail(op string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -27,14 +27,14 @@ func (f *Faults) Fail(op string, err error) {
 	f.fails[op] = append(f.fails[op], err)
 }
 
-// Calls is how often the operation has been called.
+// Calls returns how often the operation has been called.
 func (f *Faults) Calls(op string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls[op]
 }
 
-// Held stops the calls of an operation.
+// Held blocks the calls of an operation.
 type Held struct {
 	reached chan struct{}
 	release chan struct{}
@@ -42,7 +42,7 @@ type Held struct {
 	let     func()
 }
 
-// Hold stops the calls of the operation before they do anything, until Release or until their context is done.
+// Hold blocks the calls of the operation before they do anything, until Release or until their context is done.
 func (f *Faults) Hold(op string) *Held {
 	h := &Held{reached: make(chan struct{}), release: make(chan struct{})}
 	h.let = func() {
@@ -62,13 +62,13 @@ func (f *Faults) Hold(op string) *Held {
 	return h
 }
 
-// Reached is closed when a call has come.
+// Reached is closed when a call is blocked.
 func (h *Held) Reached() <-chan struct{} { return h.reached }
 
-// Release lets the calls go on.
+// Release unblocks the calls.
 func (h *Held) Release() { h.once.Do(h.let) }
 
-// enter is the beginning of each call.
+// enter begins each call.
 func (f *Faults) enter(ctx context.Context, op string) error {
 	h := f.count(op)
 	if h != nil {
@@ -90,16 +90,16 @@ func (f *Faults) enter(ctx context.Context, op string) error {
 	return err
 }
 
-// interrupted is the error of a call whose context is over.
+// interrupted returns the error of a call whose context is done.
 func interrupted(ctx context.Context, op string) error {
 	kind := session.ErrCanceled
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		kind = session.ErrTimeout
 	}
-	return &session.Error{Op: op, Kind: kind, Message: "its context is over", Err: ctx.Err()}
+	return &session.Error{Op: op, Kind: kind, Message: "its context is done", Err: ctx.Err()}
 }
 
-// count counts a call and tells what holds it, if anything does.
+// count counts a call and returns the Held that blocks it, if any.
 func (f *Faults) count(op string) *Held {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 )
 
 // A LAN is a local network in memory: clients that share it find one another. All hosts are at 127.0.0.1. The zero
-// value is a network that nobody is on. A search does not wait for its timeout: it ends when all hosts have answered.
+// value has no hosts. A search does not wait for its timeout: it ends when all hosts have answered.
 type LAN struct {
 	Faults
 	mu    sync.Mutex
@@ -39,7 +39,7 @@ func (l *LAN) Announce(ctx context.Context, advert session.Advert) (session.Beac
 	return b, nil
 }
 
-// Adverts is what is announced at the moment, the oldest first.
+// Adverts returns the current adverts, the oldest first.
 func (l *LAN) Adverts() []session.Advert {
 	l.mu.Lock()
 	defer l.mu.Unlock()

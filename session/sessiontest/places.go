@@ -16,7 +16,7 @@ func (s *Service) Reserve(ctx context.Context, r session.JoinSessionRequest) (se
 	return s.reserve("JoinSession", r.SessionID, r.PlayerID)
 }
 
-// reserve takes a place. The lock is held.
+// reserve reserves a slot. The lock is held.
 func (s *Service) reserve(op, sessionID, playerID string) (none session.Reservation, _ error) {
 	g, ok := s.sessions[sessionID]
 	switch {
@@ -46,7 +46,7 @@ func (s *Service) Release(ctx context.Context, r session.Reservation) error {
 	return nil
 }
 
-// free frees a place, if it is not free.
+// free frees a slot, unless it is free.
 func (s *Service) free(r session.Reservation) {
 	defer s.lock()()
 	g, ok := s.sessions[r.SessionID]

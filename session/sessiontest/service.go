@@ -14,30 +14,29 @@ import (
 // A Service is a session service in memory. It implements session.Provider, Matchmaker, TicketWatcher and Releaser. Its
 // game servers are at 127.0.0.1, each session at a port of its own from 7777 on; Connector connects to them.
 //
-// It has one fleet, whatever it is called, and knows no filters but "hasAvailablePlayerSessions=true". Sessions are
-// sorted by age.
+// It accepts every fleet id, and no filter but "hasAvailablePlayerSessions=true". Sessions are sorted by age.
 type Service struct {
 	Faults
-	// Capacity is how many sessions there can be at a time; 0 for any number.
+	// Capacity is the maximum number of running sessions; 0 for no limit.
 	Capacity int
 	// Manual leaves sessions activating and placements pending until Activate and Fulfil.
 	Manual bool
-	// NoMatch is for tests of games without matchmaking: then the service's matchmaking answers ErrUnsupported.
+	// NoMatch is for tests of games without matchmaking: matchmaking calls then return ErrUnsupported.
 	NoMatch bool
 
 	mu         sync.Mutex
 	changed    chan struct{} // closed and replaced when anything changes
 	region     string
-	last       int // number of the newest session, place or ticket
+	last       int // number of the newest id
 	sessions   map[string]*gameSession
 	placements map[string]*session.Placement
 	queued     map[string]session.CreateSessionOnQueueRequest
 	tickets    map[string]*session.Ticket
-	accepted   map[string][]string // by ticket, who is to accept or has: see AcceptMatch
+	accepted   map[string][]string // by ticket, the players who have accepted
 	players    map[string][]string // of each ticket
 }
 
-// A gameSession is a session with its places.
+// A gameSession is a session with its slots.
 type gameSession struct {
 	config session.SessionConfig
 	token  string
@@ -45,13 +44,13 @@ type gameSession struct {
 	places map[string]*place // by player session id
 }
 
-// A place is that of a player in a session.
+// A place is the slot of a player in a session.
 type place struct {
 	session.Reservation
-	taken bool // the player has come
+	taken bool // the player has connected
 }
 
-// The zero value works: everything that looks at the maps begins here.
+// lock locks the service and, for the zero value, makes its maps.
 func (s *Service) lock() (unlock func()) {
 	s.mu.Lock()
 	if s.sessions == nil {
@@ -66,7 +65,7 @@ func (s *Service) lock() (unlock func()) {
 	return s.mu.Unlock
 }
 
-// notify wakes those who wait for a change.
+// notify wakes the calls that wait for a change.
 func (s *Service) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -87,7 +86,7 @@ func (s *Service) Configure(ctx context.Context, region string) error {
 	return nil
 }
 
-// Region is what Configure has been called with.
+// Region returns the region of the last Configure.
 func (s *Service) Region() string {
 	defer s.lock()()
 	return s.region

@@ -82,7 +82,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// A match that not everybody accepts is none; one that everybody does is made.
+// A match is made only if all players accept it.
 func TestAcceptMatch(t *testing.T) {
 	s := ready(t, new(sessiontest.Service))
 	ctx := t.Context()

@@ -9,22 +9,21 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// A Subject is a provider to check, with a service behind it on which nobody else is.
+// A Subject is a provider to check. Its service must have no other users.
 type Subject struct {
 	Provider session.Provider
-	// Region is what Configure is called with.
+	// Region is the argument for Configure.
 	Region string
-	// FleetID is where sessions can be made, at least three at a time.
+	// FleetID and Location are where sessions are created, with capacity for at least three.
 	FleetID, Location string
-	// Activate makes a session active that was created, or waits until it is; nil if it is when CreateSession returns.
+	// Activate activates a created session, or waits until it is active; nil if it is when CreateSession returns.
 	Activate func(t *testing.T, sessionID string)
-	// Manual says that sessions wait for Activate, as nobody else makes them active. Then Host is not checked, which
-	// would wait for ever.
+	// Manual means that only Activate activates sessions. Then Host is not checked, because it would wait for ever.
 	Manual bool
 }
 
-// Provider checks what every Provider promises. What a provider answers with ErrUnsupported is not checked any further,
-// if the error says why. subject makes a new one for each part.
+// Provider checks the contract of session.Provider. Calls that return ErrUnsupported with a reason are not checked any
+// further. subject returns a new Subject for each part.
 func Provider(t *testing.T, subject func(t *testing.T) Subject) {
 	t.Helper()
 	for name, part := range map[string]func(*suite){
@@ -64,7 +63,7 @@ func (s *suite) can(op string, err error) bool {
 	return true
 }
 
-// unsupported reports whether a provider cannot do this. Then it must say why.
+// unsupported reports whether a call is not supported. Its error must have a message then.
 func (s *suite) unsupported(op string, err error) bool {
 	s.Helper()
 	if !errors.Is(err, session.ErrUnsupported) {
@@ -129,7 +128,7 @@ func (s *suite) life() {
 	s.fill(id)
 }
 
-// fill takes both places of a session, and one too many.
+// fill reserves both slots of a session, and tries a third.
 func (s *suite) fill(id string) {
 	seen := make(map[string]bool)
 	for _, player := range []string{"ada", "bob"} {

@@ -38,7 +38,7 @@ func (s *Service) StartMatchmaking(ctx context.Context, r session.StartMatchmaki
 	return id, nil
 }
 
-// ticket is the ticket of that id. The lock is held.
+// ticket returns the ticket with that id. The lock is held.
 func (s *Service) ticket(op, id string) (*session.Ticket, error) {
 	t, ok := s.tickets[id]
 	if !ok {
@@ -55,8 +55,8 @@ func (s *Service) StopMatchmaking(ctx context.Context, r session.StopMatchmaking
 	return s.endTicket("StopMatchmaking", r.TicketID, session.TicketCancelled)
 }
 
-// EndTicket ends a ticket without a match: with TicketFailed, TicketTimedOut or TicketCancelled. A ticket that does not
-// exist or is over is an error.
+// EndTicket ends a ticket without a match: with TicketFailed, TicketTimedOut or TicketCancelled. It fails if the ticket
+// does not exist or has ended.
 func (s *Service) EndTicket(id string, status session.TicketStatus) error {
 	return s.endTicket("EndTicket", id, status)
 }
@@ -94,7 +94,7 @@ func (s *Service) Propose(ticketIDs ...string) (matchID string, err error) {
 }
 
 // AcceptMatch implements session.Matchmaker. When all players of all tickets of a match have accepted it, it is made as
-// by Match; when one rejects it, all its tickets are searching again.
+// by Match; when one rejects it, all its tickets are SEARCHING again.
 func (s *Service) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest) error {
 	if err := s.matching(ctx, "AcceptMatch"); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (s *Service) allAccepted(id string) bool {
 		func(player string) bool { return !slices.Contains(s.accepted[id], player) })
 }
 
-// Match makes a match of the tickets: a session with a place for each player. The tickets are COMPLETED.
+// Match makes a match of the tickets: a session with a slot for each player. The tickets are COMPLETED.
 func (s *Service) Match(ticketIDs ...string) error {
 	defer s.lock()()
 	for _, id := range ticketIDs {
@@ -212,7 +212,7 @@ func (s *Service) WatchTicket(ctx context.Context, id string, changed func(sessi
 	return nil
 }
 
-// nextTicket waits until a ticket is not as it was.
+// nextTicket waits until a ticket differs from last.
 func (s *Service) nextTicket(ctx context.Context, id string, last session.Ticket) (now session.Ticket, missing error) {
 	err := s.await(ctx, func() bool {
 		t, err := s.ticket("WatchTicket", id)
@@ -229,7 +229,7 @@ func (s *Service) nextTicket(ctx context.Context, id string, last session.Ticket
 	return now, missing
 }
 
-// Polled is a Service without WatchTicket, for tests with a clock that look at tickets every now and then.
+// Polled is a Service without WatchTicket, for tests that poll tickets with a fake clock.
 type Polled struct {
 	session.Provider
 	session.Matchmaker

@@ -36,8 +36,8 @@ func (s *slots) enter(ticket string) error {
 // leave releases the slot. It is called before the service is notified, which may then send the next player at once.
 func (s *slots) leave() { s.taken-- }
 
-// settle ends a visit, when the service was notified. It reports whether that was the last one of a game session that had
-// a player.
+// settle ends a visit, when the service was notified. It reports whether that was the last one of a game session that
+// had a player.
 func (s *slots) settle() (over bool) {
 	s.visits--
 	return s.open && s.visited && s.visits == 0

@@ -225,7 +225,7 @@ func TestPacket(t *testing.T) {
 	}
 }
 
-// A server is paused before its answer is acknowledged, and gives up on the channel when it goes on. The client, which
+// A server is paused before its answer is acknowledged, and gives up on the channel when it resumes. The client, which
 // only waits, learns that it must not wait any longer, and its next command reaches the next owner.
 func TestForwarderLearnsThatItsChannelWasDropped(t *testing.T) {
 	const patience = 10 * time.Second
@@ -345,7 +345,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// idleCarrier is the Carrier of an End whose packets nobody sends.
+// idleCarrier is the Carrier of an End whose packets are not sent.
 type idleCarrier struct{}
 
 func (idleCarrier) Signal() {}

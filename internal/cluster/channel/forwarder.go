@@ -10,8 +10,8 @@ import (
 // retryRefused is how long a forwarder waits before it sends requests again to an owner that refused them.
 const retryRefused = 20 * time.Millisecond
 
-// probeAfter is how long a channel with unanswered requests may be silent. A server that has dropped the channel says
-// so only when it receives a packet, and a client that waits for a response sends none.
+// probeAfter is how long a channel with unanswered requests may be silent. A server that has dropped the channel
+// reports that only when it receives a packet, and a client that waits for a response sends none.
 const probeAfter = 2 * time.Second
 
 // Why a request fails. After all errors but ErrLost it was not executed, and will not be.
@@ -358,7 +358,7 @@ func (f *Forwarder) Check(now time.Duration, cutOff bool) {
 	}
 }
 
-// probe sends a barrier that nobody waits for over a channel on which a response has been due for long.
+// probe sends a barrier without a caller over a channel on which a response has been due for long.
 func (f *Forwarder) probe(cl *client, now time.Duration) {
 	switch {
 	case len(cl.calls)+len(cl.asked) == 0 || !cl.Idle():

@@ -95,8 +95,8 @@ type Config struct {
 	Retry time.Duration // from a failed write to the next attempt
 	Write time.Duration // timeout of a write
 
-	// Linger is how long a term goes on after Hold, without holding, while no other node has taken the shard: the store
-	// may be unavailable for a short time.
+	// Linger is how long a term continues after Hold, without holding, while no other node has taken the shard: the
+	// store may be unavailable for a short time.
 	Linger time.Duration
 
 	Moves int // how many shards this node transfers at a time

@@ -222,7 +222,7 @@ func (m *Machine) seenSelf(now time.Duration, v Value) {
 			m.conflicts++
 		}
 		if m.established || v.Run == m.self { // it may be declared gone before its first heartbeat is seen
-			m.die()
+			m.endRun()
 		}
 		return
 	}
@@ -244,8 +244,8 @@ func (m *Machine) seenSelf(now time.Duration, v Value) {
 // late reports whether this is too long between two written heartbeats of this node.
 func (m *Machine) late(gap time.Duration) bool { return gap > m.cfg.Renew+m.cfg.Write }
 
-// die ends this run, which another node declared gone. The next run owns nothing.
-func (m *Machine) die() {
+// endRun ends this run, which another node declared gone. The next run owns nothing.
+func (m *Machine) endRun() {
 	m.self.Number++
 	m.established, m.held, m.beats, m.nextBeat, m.said = false, -1, 0, 0, flags{}
 	clear(m.sent)

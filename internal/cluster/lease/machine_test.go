@@ -170,7 +170,7 @@ func TestAssign(t *testing.T) {
 					t.Errorf("%s has %d of %d shards among %d", name, l, shards, n)
 				}
 			}
-			// Who comes takes his share, and lets some of the others change places.
+			// A new node takes its share, and a few of the other shards change their owners.
 			more := lease.Assign(append(names, "other"), shards)
 			if m := moved(owners, more); m > 2*(shards/(n+1)+2) {
 				t.Errorf("%d of %d shards move from %d to %d nodes", m, shards, n, n+1)
@@ -345,8 +345,7 @@ func writesGone(m *lease.Machine, now time.Duration) (gone bool) {
 	return gone
 }
 
-// A node whose own heartbeats are not taken declares nobody gone: those of others may not be
-// either.
+// A node whose own heartbeats are not written declares no node gone: the others may be unable to write theirs, too.
 func TestNobodyIsBuriedWhileTheStoreIsAway(t *testing.T) {
 	m := established(t)
 	m.Seen(200*ms, lease.Entry{Key: lease.Key{Node: "n2"}, Revision: 2,

@@ -158,7 +158,7 @@ func (w *world) send(n *simulated, do func()) {
 	w.after(w.delay(), do)
 }
 
-// tell lets a node hear of something, in the same way.
+// tell notifies a node of something, in the same way.
 func (w *world) tell(n *simulated, do func()) {
 	if !n.cutIn {
 		w.send(n, do)
@@ -206,7 +206,7 @@ func (n *simulated) tick() {
 	}
 }
 
-// snapshot shows the node all keys, now and then: its watch begins anew.
+// snapshot shows the node all keys, now and then: its watch restarts.
 func (n *simulated) snapshot() {
 	if n.dead {
 		return
@@ -366,7 +366,7 @@ func (w *world) trouble(end time.Duration) {
 	}
 }
 
-// leave lets a node hand over, go on for a while, and depart. Another start of it comes later.
+// leave lets a node transfer its shards, continue for a while, and depart. It starts again later.
 func (n *simulated) leave(drain time.Duration) {
 	if n.dead || n.going {
 		return

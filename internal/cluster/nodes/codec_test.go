@@ -48,7 +48,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// What cannot be read may have been done.
+// A command whose answer is malformed may have been executed.
 func TestMalformedOutcomes(t *testing.T) {
 	whole := appendOutcome(nil, nil, 1, fault.New(fault.NotFound, "no"))
 	for n := range whole {

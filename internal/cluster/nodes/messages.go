@@ -137,7 +137,7 @@ func (n *Nodes) receiveTell(m *nats.Msg) {
 	}
 }
 
-var errNobodyLeads = errors.New("no node leads now")
+var errNoLeader = errors.New("no node leads now")
 
 // The first byte of a response to a question.
 const (
@@ -149,7 +149,7 @@ const (
 func (n *Nodes) AskLead(ctx context.Context, question []byte) (answer []byte, err error) {
 	lead, ok := n.node.Owner(region.CatalogShard)
 	if !ok {
-		return nil, errNobodyLeads
+		return nil, errNoLeader
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLeadLimit)
 	defer cancel()
@@ -158,7 +158,7 @@ func (n *Nodes) AskLead(ctx context.Context, question []byte) (answer []byte, er
 		return nil, fmt.Errorf("ask node %s: %w", lead, err)
 	}
 	if len(m.Data) == 0 || m.Data[0] != iLead {
-		return nil, errNobodyLeads
+		return nil, errNoLeader
 	}
 	return m.Data[1:], nil
 }

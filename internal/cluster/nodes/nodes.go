@@ -244,7 +244,7 @@ func (p peer) Barrier(done func(seq uint64, err error)) { p.node.Ask(p.shard, do
 func (n *Nodes) serve(i int, data []byte, done func(answer []byte, err error)) {
 	cmd, err := region.DecodeCommand(data)
 	if err != nil { // of the next release: no owner of this release can read it
-		n.cfg.Log.Error("a command of another node cannot be read", "shard", i, "error", err)
+		n.cfg.Log.Error("command of another node not decoded", "shard", i, "error", err)
 		done(appendOutcome(nil, nil, 0, fault.Internal(fmt.Errorf("%w: %w", shard.ErrNotDone, err))), nil)
 		return
 	}

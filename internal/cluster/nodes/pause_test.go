@@ -226,7 +226,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// A node that does not pause is named, and then nobody does.
+// If one node does not pause, the error names it, and no node stays paused.
 func TestPauseRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(r *testRegion)
@@ -267,7 +267,7 @@ func TestPauseRefused(t *testing.T) {
 	}
 }
 
-// What changes while all stand still is noticed at the end.
+// Changes while all nodes are paused are noticed at the end.
 func TestPauseDisturbed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(r *testRegion)
@@ -296,7 +296,7 @@ func TestPauseDisturbed(t *testing.T) {
 	}
 }
 
-// When nobody is heard who takes the backup, nodes publish again, and forget again later.
+// If the node that takes the backup is silent, nodes publish again, and delete again later.
 func TestPauseAskerDies(t *testing.T) {
 	r := newTestRegion(t)
 	s := r.standstill("one")
@@ -326,7 +326,7 @@ func receive(t *testing.T, from <-chan *nats.Msg) *nats.Msg {
 	}
 }
 
-// A backup that takes long is heard of again and again, also by nodes that come later.
+// A long backup is announced repeatedly, also to nodes that join later.
 func TestPauseIsRenewed(t *testing.T) {
 	r := newTestRegion(t)
 	s := r.standstill("one")
@@ -372,7 +372,7 @@ func TestPauseIsRenewed(t *testing.T) {
 	r.await(false, false)
 }
 
-// What cannot be read, or is not known, changes nothing.
+// Orders that are malformed or unknown change nothing.
 func TestPauseUnknownOrders(t *testing.T) {
 	r := newTestRegion(t)
 	s := r.standstill("one")

@@ -2,8 +2,8 @@
 // matchmaking, the publisher of events, and tidying. They start with the state of all shards, and everything that they
 // do may be done twice, so nothing is lost or doubled when the lead moves, nor while two nodes believe that they lead.
 //
-// Reading order: drivers.go is the whole, leader.go decides when it runs. runner.go runs a pure machine; placing.go and
-// matching.go are the two machines that it runs, of packages placer and matchdriver.
+// Reading order: drivers.go has the Drivers, leader.go decides when they run. runner.go runs a pure machine; placing.go
+// and matching.go are the two machines that it runs, of packages placer and matchdriver.
 package drivers
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/muster-gg/muster/internal/router"
 )
 
-// Config is what drivers work with. All fields are required unless they say otherwise.
+// Config configures the drivers. All fields are required unless they say otherwise.
 type Config struct {
 	Region, Account string // in ARNs
 	Router          *router.Router

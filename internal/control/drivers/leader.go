@@ -98,7 +98,7 @@ func (d *Drivers) leadOnce(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := d.cfg.History.Begin(ctx); err != nil && ctx.Err() == nil {
-		d.cfg.Log.Warn("the history does not answer; listings may show what is moved there twice", "err", err)
+		d.cfg.Log.Warn("history does not respond; listings may show moved records twice", "err", err)
 	}
 	d.placing.step((*placer.Machine).Begin)
 	d.matching.begin()

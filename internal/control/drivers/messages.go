@@ -21,7 +21,7 @@ type message struct {
 func (d *Drivers) Receive(data []byte) {
 	var m message
 	if err := json.Unmarshal(data, &m); err != nil {
-		d.cfg.Log.Warn("a message of another node cannot be read", "err", err)
+		d.cfg.Log.Warn("malformed message of another node", "err", err)
 		return
 	}
 	d.cfg.Processes.Push(processes.Key{
@@ -40,7 +40,7 @@ func (d *Drivers) tellNodes(host processes.Key, update processes.UpdateGameSessi
 		Compute: host.Process.Compute, Process: host.Process.ID, Update: update,
 	})
 	if err != nil {
-		d.cfg.Log.Error("an update cannot be written", "err", err)
+		d.cfg.Log.Error("update not encoded", "err", err)
 		return
 	}
 	d.cfg.Cluster.Tell(data)

@@ -24,7 +24,7 @@ func newPlacing(cfg *Config) *placing {
 	machine := placer.New(placer.Config{
 		Shards: len(cfg.Router.Shards()), Elsewhere: cfg.Router.Elsewhere,
 		Random: func(b []byte) { rand.Read(b) },
-		Failed: func(err error) { cfg.Log.Error("recovery of placements failed, is tried again", "err", err) },
+		Failed: func(err error) { cfg.Log.Error("recovery of placements failed; trying again", "err", err) },
 	})
 	d := &placing{runner: newRunner[*placer.Machine, placer.Request](cfg, machine, placer.ErrUnanswered)}
 	d.send = d.carryOut

@@ -15,7 +15,7 @@ import (
 // of this node follows. Each node does so for itself, from the shards' state.
 
 const (
-	// tendEvery is the interval in which a node looks.
+	// tendEvery is the interval of a node's checks.
 	tendEvery = 10 * time.Second
 
 	// grace is how late something may be moved, or the index be behind, before there is a warning.
@@ -36,7 +36,7 @@ func overdueLimit() int {
 	return mostOverdue
 }
 
-// A backlog says what should have left memory some time ago.
+// A backlog counts records that should have left memory some time ago.
 type backlog struct {
 	Records int           // game sessions, player sessions, placements and tickets, as far as they were counted
 	Late    time.Duration // of the one that ended first
@@ -54,7 +54,7 @@ func (h *History) Admit() error {
 	return nil
 }
 
-// tend looks after the history until ctx is done.
+// tend runs the periodic checks of the history until ctx is done.
 func (h *History) tend(ctx context.Context) {
 	ticker := h.cfg.Clock.NewTicker(tendEvery)
 	defer ticker.Stop()
@@ -79,7 +79,7 @@ func (h *History) watch(ctx context.Context, w *warnings) {
 	if o, err := h.countOverdue(ctx); err == nil {
 		h.overdue.Store(&o)
 		if w.slow.due(now, o.Records > 0, 0) {
-			h.cfg.Log.Warn("what has ended is not moved to the history in time", "records", o.Records, "late", o.Late,
+			h.cfg.Log.Warn("ended records not moved to the history in time", "records", o.Records, "late", o.Late,
 				"refusing_new_work", o.Records >= h.cfg.MaxOverdue,
 				"reason", reason(h.moving.Load(), "none on this node; see the log of the node that leads"))
 		}

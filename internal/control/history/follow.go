@@ -48,7 +48,7 @@ func (h *History) Run(ctx context.Context) error {
 		}
 		h.following.Store(&err)
 		h.cfg.Log.Warn("the index of the history is not up to date; trying again", "err", err)
-		if anew = store != nil && store.Err() != nil && !anew; anew { // build it anew, but not again and again
+		if anew = store != nil && store.Err() != nil && !anew; anew { // rebuild it, but not repeatedly
 			continue
 		}
 		select {
@@ -59,8 +59,8 @@ func (h *History) Run(ctx context.Context) error {
 	return nil
 }
 
-// openStore returns the store if it is of use. If not, or if there is none, it opens the index, and creates it anew if
-// it is damaged.
+// openStore returns the store if it is usable. If not, or if there is none, it opens the index, and creates an empty
+// one if it is damaged.
 func (h *History) openStore(store *index.Store) (*index.Store, error) {
 	if store != nil && store.Err() == nil {
 		return store, nil
@@ -74,16 +74,16 @@ func (h *History) openStore(store *index.Store) (*index.Store, error) {
 	} else {
 		h.use(nil)
 		err = store.Err()
-		_ = store.Close() // it is of no use
+		_ = store.Close() // it is unusable
 	}
-	h.cfg.Log.Warn("the index of the history cannot be used; building it anew", "err", err)
+	h.cfg.Log.Warn("the index of the history cannot be used; rebuilding it", "err", err)
 	if err := index.Remove(h.cfg.Dir); err != nil {
 		return nil, fmt.Errorf("remove the index of the history: %w", err)
 	}
 	return index.Open(c)
 }
 
-// use has questions use the store, and wakes those that wait for one. It waits for those that use another one.
+// use makes the store available to questions and wakes those that wait. It waits for those that use the previous one.
 func (h *History) use(store *index.Store) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -152,7 +152,7 @@ func (h *History) follow(ctx context.Context, store *index.Store) error {
 	return group.Wait()
 }
 
-// check fails the store if it was built from another history, one that has another message where this one has the one
+// check fails the store if it was built from another history: one with another message at the number of the message
 // that was applied last. It returns the newest message.
 func (h *History) check(ctx context.Context, store *index.Store) (last uint64, err error) {
 	applied, at := store.Applied()
@@ -378,7 +378,7 @@ func (h *History) ready(ctx context.Context) (store *index.Store, release func()
 			if err = store.Err(); err == nil {
 				err = context.Cause(ctx)
 			} else if ctx.Err() == nil {
-				err = nil // it is built anew
+				err = nil // it is rebuilt
 			}
 		}
 		h.mu.RUnlock()
@@ -406,7 +406,7 @@ func (h *History) needed(ctx context.Context) (uint64, error) {
 		if s.Level() >= BatchLevel {
 			continue
 		}
-		bounds, err := h.cfg.Entries.Bounds(ctx, 0) // another release may write, which does not tell
+		bounds, err := h.cfg.Entries.Bounds(ctx, 0) // another release may write without reporting it
 		return bounds.Last, err
 	}
 	reached, _ := h.cfg.Reached()

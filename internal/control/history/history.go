@@ -6,8 +6,8 @@
 // then has the shards forget. While both have it, memory counts.
 //
 // Each node has an index of the history (package index), which contains the keys of the entries and the entries
-// themselves. It is built from the history, which Run follows. Before a shard forgets something, it stores the
-// number of the batch as a fact (region.HistoryReached). Whoever does not find something in a shard waits until the
+// themselves. It is built from the history, which Run follows. Before a shard forgets something, it stores the number
+// of the batch as a fact (region.HistoryReached). A reader that does not find something in a shard waits until the
 // index has that batch, and finds it there.
 //
 // Releases before the batches stored entries one by one, each under a subject. The index reads them too, and the node
@@ -36,7 +36,7 @@ import (
 // BatchLevel is the feature level from which batches are written. Below it, what has ended stays in memory.
 const BatchLevel = region.HistoryLevel
 
-// A Shard is what entries come from. It is a router.Shard.
+// A Shard is the source of entries. It is a router.Shard.
 type Shard interface {
 	// Read calls read with the state of the shard. After an error, read may still be running.
 	Read(ctx context.Context, read func(*region.Machine)) error
@@ -46,7 +46,7 @@ type Shard interface {
 	Level() int
 }
 
-// Config says what is moved where. All fields are required unless they say otherwise.
+// Config configures a History. All fields are required unless they say otherwise.
 type Config struct {
 	Entries journal.History
 	Dir     string // of the index; "": in memory

@@ -352,7 +352,7 @@ func TestExpiry(t *testing.T) {
 	move("c")
 }
 
-// TestIndexOfAnotherHistory opens an index that was built from another history: it is deleted and built anew.
+// TestIndexOfAnotherHistory opens an index that was built from another history: it is deleted and rebuilt.
 func TestIndexOfAnotherHistory(t *testing.T) {
 	for name, before := range map[string]int{"a longer one": 2, "one as long": 1} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/muster-gg/muster/internal/placement"
 )
 
-// indexVersion changes with the keys: an index with others is built anew.
+// indexVersion changes with the keys: an index with others is rebuilt.
 const indexVersion = 2
 
 // The first bytes of keys. The value of those with a filter is the number of the entry, in 8 bytes.

@@ -54,7 +54,7 @@ func (h *History) Move(ctx context.Context) {
 	err := h.moveAll(ctx)
 	h.unsettled = err != nil
 	h.moving.Store(&err)
-	h.warn(ctx, "what has ended was not moved to the history; trying again later", err)
+	h.warn(ctx, "ended records not moved to the history; trying again later", err)
 	h.warn(ctx, "entries of the release before not moved into batches; trying again later", h.moveOldEntries(ctx))
 }
 
@@ -84,7 +84,7 @@ type mover struct {
 	clean   bool                     // the last move did not fail half way
 }
 
-// A span says what is moved: what ended before soon, if something ended before late or there is enough of it.
+// A span selects what is moved: what ended before soon, if something ended before late or there is enough of it.
 type span struct{ soon, late event.Time }
 
 func (s span) due(n int, oldest event.Time) bool { return n >= enough || n > 0 && oldest < s.late }
@@ -223,7 +223,7 @@ func each[T, V any](all []T, value func(T) V) (values []V) {
 	return values
 }
 
-// records says how records of one kind are moved.
+// records describes how records of one kind are moved.
 type records[T any] struct {
 	key    func(T) []byte
 	add    func(T) error
@@ -311,7 +311,7 @@ func (m *mover) flush(ctx context.Context) error {
 	return nil
 }
 
-// await waits until the index of this node has a batch, so that nobody waits for it later. Without an index the
+// await waits until the index of this node has a batch, so that no reader waits for it later. Without an index the
 // batch is forgotten all the same: memory is bounded.
 func (h *History) await(ctx context.Context, seq uint64) {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)

@@ -34,7 +34,7 @@ const (
 )
 
 // errNoKeys means that there are no keys to verify a token with.
-var errNoKeys = errors.New("the keys of the issuer cannot be had")
+var errNoKeys = errors.New("the keys of the issuer are unavailable")
 
 // A keySet caches the keys of an issuer. It fetches them when they are old or a token has an unknown one. Tokens with
 // known keys do not wait for that.

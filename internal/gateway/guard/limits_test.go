@@ -200,8 +200,7 @@ func FuzzClientAddress(f *testing.F) {
 	})
 }
 
-// TestCallers tells apart who calls: a key in a game is shared by all its players, so
-// its bearers differ by their addresses.
+// TestCallers distinguishes callers: all players of a game share its key, so they differ by their addresses.
 func TestCallers(t *testing.T) {
 	var got string
 	g := guard(t, Config{Keys: map[string]string{"game": "0123456789abcdef"}},

@@ -50,10 +50,10 @@ type Tokens struct {
 func (t *Tokens) validate() error {
 	var errs []error
 	if t.Issuer == "" {
-		errs = append(errs, errors.New("Tokens.Issuer is missing: name who makes the tokens"))
+		errs = append(errs, errors.New("Tokens.Issuer is missing: set the issuer of the tokens"))
 	}
 	if t.KeysURL == "" && t.Issuer != "" && !webURL(t.Issuer) {
-		errs = append(errs, fmt.Errorf("Tokens.Issuer %q is no URL that could be asked for its keys: set "+
+		errs = append(errs, fmt.Errorf("Tokens.Issuer %q is no URL for the discovery of its keys: set "+
 			"Tokens.KeysURL", t.Issuer))
 	}
 	if t.KeysURL != "" && !webURL(t.KeysURL) {
@@ -82,7 +82,7 @@ func newVerifier(t *Tokens, clock clockwork.Clock, log *slog.Logger) *verifier {
 	return &verifier{want: want, keys: newKeySet(&want, clock, log), clock: clock}
 }
 
-// Why a token is rejected.
+// The reasons to reject a token.
 var (
 	errToken = errors.New("the token is not valid")
 	errScope = errors.New("the token does not have the scope")

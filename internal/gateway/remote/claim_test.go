@@ -8,8 +8,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// Of all who reserve a place in the same game session, exactly one is first,
-// or none if somebody plays already.
+// Of all players who reserve a slot in the same game session, exactly one is first, or none if a player is connected
+// already.
 func TestFirstIsOne(t *testing.T) {
 	at := func(id string, status wire.PlayerSessionStatus, second int64) wire.PlayerSession {
 		return wire.PlayerSession{PlayerSessionId: id, Status: status, CreationTime: time.Unix(second, 0)}

@@ -97,5 +97,5 @@ func LoadAWS(ctx context.Context, region, endpoint string) (aws.Config, error) {
 	return loaded, nil
 }
 
-// keepConnections keeps enough connections to the service for all requests under way.
+// keepConnections keeps enough connections to the service for all requests in progress.
 func keepConnections(t *http.Transport) { t.MaxIdleConns, t.MaxIdleConnsPerHost = 512, 512 }

@@ -256,7 +256,7 @@ func (p *poller[V]) ask(ctx context.Context, batch []*entry[V]) {
 	if ctx.Err() != nil {
 		return // no waiters
 	}
-	if len(batch) > 1 && fault.Is(err, fault.InvalidRequest) { // one of the ids is invalid: ask for each
+	if len(batch) > 1 && fault.Is(err, fault.InvalidRequest) { // one of the ids is invalid: describe each alone
 		for i := range batch {
 			p.ask(ctx, batch[i:i+1])
 		}

@@ -344,8 +344,8 @@ func TestTicketsSufferOnlyForThemselves(t *testing.T) {
 	})
 }
 
-// A run that has lost its last waiter and is not stopped yet takes nothing from the next one:
-// nobody would be told what it brings.
+// A run that has lost its last waiter and is not stopped yet takes no entry of the next run: its result would reach no
+// waiter.
 func TestStoppingRunTakesNothing(t *testing.T) {
 	old, next := &run{}, &run{wake: make(chan struct{}, 1)}
 	p := &poller[int]{clock: clockwork.NewFakeClock(), batch: 1, run: next}

@@ -62,7 +62,7 @@ func (w *world) creation(maximum int32) gateway.Creation {
 	}}
 }
 
-// locations checks what is told of the fleet's locations: two processes wait in the south.
+// locations checks the answer about the fleet's locations: two processes wait in the south.
 func (w *world) locations() {
 	w.Helper()
 	for _, target := range []gateway.Target{{FleetID: w.fleet}, {AliasID: w.alias}} {
@@ -129,7 +129,7 @@ func (w *world) watchPlayers(id string) {
 	}
 }
 
-// find looks for another game session, when over is over.
+// find searches for another game session, when over has ended.
 func (w *world) find(over string) {
 	w.Helper()
 	g, err := w.CreateGameSession(w.Context(), w.creation(2))
@@ -156,8 +156,8 @@ func (w *world) find(over string) {
 	}
 }
 
-// TestClaims has more players than empty game sessions claim one at the same time:
-// nobody may share one, and nobody may have been renamed by another.
+// TestClaims has more players than empty game sessions claim one concurrently: no two may share one, and no claim may
+// rename another's.
 func TestClaims(t *testing.T) {
 	w := start(t)
 	w.newFleet()

@@ -33,8 +33,8 @@ func aNode(t *testing.T, dir string, now func() time.Time) *tls.Config {
 	return c
 }
 
-// meet is what the two sides of a connection make of one another. A client hears what
-// the server thinks of it when it reads.
+// meet returns the results of a handshake on both sides of a connection. A client learns the server's result when it
+// reads.
 func meet(t *testing.T, server, client *tls.Config) (serverErr, clientErr error) {
 	t.Helper()
 	to, from := net.Pipe()

@@ -58,8 +58,7 @@ func FuzzPresigned(f *testing.F) {
 	})
 }
 
-// refusedWell holds that a made-up signature is refused with a fault of ours
-// that tells nothing of the key.
+// refusedWell checks that an invented signature is rejected with a fault that reveals nothing about the key.
 func refusedWell(t *testing.T, v *Verifier, r *http.Request) {
 	t.Helper()
 	_, err := v.Verify(view(r), sha256.Sum256(nil), now)

@@ -7,10 +7,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Pebble ends the program when it cannot write its manifest, mostly because the disk is full. The index is worth no
-// program: what cannot be written to a manifest is reported to fail, and from then on that manifest is not written any
-// more, and Pebble sees no error. So the files stay as they were before the failure, or are incomplete; both is what a
-// crash leaves.
+// Pebble ends the program when it cannot write its manifest, mostly because the disk is full. The index must not cause
+// that: a failed write is reported to fail, from then on the manifest is not written any more, and Pebble sees no
+// error. So the files stay as they were before the failure, or are incomplete, as after a crash.
 
 // manifestFS is a file system with such manifests.
 type manifestFS struct {
@@ -35,7 +34,7 @@ type manifest struct {
 	failed atomic.Bool
 }
 
-// pass reports an error and hides it.
+// pass reports an error to fail and hides it from Pebble.
 func (m *manifest) pass(err error) {
 	if err != nil {
 		m.failed.Store(true)

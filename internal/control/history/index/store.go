@@ -58,7 +58,7 @@ type Store struct {
 
 	mu      sync.RWMutex
 	epochs  []*epoch // oldest first
-	lastID  uint32   // of all epochs there ever were
+	lastID  uint32   // of all epochs so far
 	applied uint64
 	records int64         // of all epochs
 	at      time.Time     // of the message that was applied last
@@ -197,7 +197,7 @@ func after(prefix []byte) []byte {
 	return end
 }
 
-// Fail notes that the store is of no use, and returns the error: Err returns the first one.
+// Fail marks the store as unusable, and returns the error: Err returns the first one.
 func (s *Store) Fail(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +223,7 @@ func (s *Store) Applied() (seq uint64, at time.Time) {
 	return s.applied, s.at
 }
 
-// Has reports whether a message has been applied, and the store is of use.
+// Has reports whether a message has been applied, and the store is usable.
 func (s *Store) Has(seq uint64) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

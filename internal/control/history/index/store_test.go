@@ -410,7 +410,7 @@ func TestCloseOnFullDisk(t *testing.T) {
 			}
 			s, err := Open(Config{Dir: "index", Retention: 16 * day, Log: quiet, fs: disk})
 			if err != nil {
-				return // it is built anew
+				return // it is rebuilt
 			}
 			defer mustClose(t, s)
 			applied, _ := s.Applied()
