@@ -320,8 +320,8 @@ var runs = []run{
 				peers: []peer{
 					{name: "the same compressed batches to a stream alone", figure: rate("stream-rate/s", 1),
 						ratio: "of-stream"},
-					{name: "the same records, not compressed, to a stream alone", figure: rate("uncompressed-rate/s", 1),
-						ratio: "of-uncompressed"},
+					{name: "the same records, not compressed, to a stream alone",
+						figure: rate("uncompressed-rate/s", 1), ratio: "of-uncompressed"},
 					{name: "the same records to Pebble alone, each with 14 keys", figure: rate("library-rate/s", 1),
 						ratio: "of-library"},
 				},
