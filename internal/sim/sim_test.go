@@ -28,8 +28,8 @@
 //   - Laws: each fact must be possible in the mirror's state: no process gets a second
 //     game session, no place is given twice, nothing times out early or twice, a status
 //     only goes where it may (laws_test.go).
-//   - By the true time, which no node knows, nobody is ended because a clock jumped or because
-//     nobody owned the shard: each deadline for a game server gives it its time (waits_test.go).
+//   - By the true time, which no node knows, no process is ended because a clock jumped or because
+//     no node owned the shard: each deadline for a game server gives it its time (waits_test.go).
 //   - After each step the rooms, placements and tickets that have changed hold
 //     together (invariants_test.go).
 //   - What an owner commits is what the mirror has: so replay gives the same state

@@ -199,5 +199,5 @@ func (b handler) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 	}
 }
 
-// OnDisconnected implements gamenet.Handler. Done and Err tell of it.
+// OnDisconnected implements gamenet.Handler. Done and Err report it.
 func (handler) OnDisconnected(*gamenet.Session, error) {}

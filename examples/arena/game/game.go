@@ -180,7 +180,7 @@ func (g *game) join(s *gamenet.Session, p *guest) {
 	g.players.Add(s)
 }
 
-// updated prints that the game session has changed: a backfill of it is over.
+// updated prints that the game session has changed: its backfill has ended.
 func (g *game) updated(u gameserver.GameSessionUpdate) {
 	g.out.line("LogMatch: GameSession updated: %s by backfill %s", u.Reason, u.BackfillTicketID)
 	if u.Reason == gameserver.MatchmakingDataUpdated {

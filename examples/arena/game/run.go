@@ -228,7 +228,7 @@ func (t playerPorts) Listen(ctx context.Context, address string) (gamenet.Listen
 	var tooHigh []gamenet.Listener // held until another is found, so that they are not given out again
 	defer func() {
 		for _, l := range tooHigh {
-			_ = l.Close() // nobody has used it
+			_ = l.Close() // it is unused
 		}
 	}()
 	for range attempts {
