@@ -44,8 +44,8 @@ func TestSlots(t *testing.T) {
 	d.out(true)
 }
 
-// TestSlotsTrustsTheService accepts a player with a player session also when all slots seem to be taken: the service has
-// counted them.
+// TestSlotsTrustsTheService accepts a player with a player session also when all slots seem to be taken: the service
+// has counted them.
 func TestSlotsTrustsTheService(t *testing.T) {
 	d := &slotsTest{t, slots{open: true, unticketed: true, most: 1}}
 	d.in("", nil)
