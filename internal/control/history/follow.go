@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -138,6 +139,8 @@ func (h *History) follow(ctx context.Context, store *index.Store) error {
 			}
 		})
 	})
+	// A question that finds damage does not wait for the next message, which may be long in coming.
+	group.Go(func() error { return store.Wait(ctx, math.MaxUint64) })
 	group.Go(func() error {
 		var b index.Batch
 		for m := range messages {

@@ -379,6 +379,22 @@ func TestIndexOfAnotherHistory(t *testing.T) {
 	}
 }
 
+// TestDamageFoundByAQuestion rebuilds the index although no further message arrives.
+func TestDamageFoundByAQuestion(t *testing.T) {
+	r := newRegion(t, 1)
+	r.end("", "a")
+	r.clock.Advance(2 * inMemory)
+	r.Move(t.Context())
+	r.wantPast("a")
+	store, release, err := r.ready(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = store.Fail(errors.New("damaged"))
+	release()
+	r.wantPast("a")
+}
+
 // TestReadersWaitForTheIndex: who has seen a shard that relies on a batch waits until the index has it.
 func TestReadersWaitForTheIndex(t *testing.T) {
 	r := newRegion(t, 1)
