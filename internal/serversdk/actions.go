@@ -146,7 +146,7 @@ func (r *request) playerSessionQuery() processes.PlayerSessionQuery {
 func (s *socket) heartbeatDone(x *exchange, err error) {
 	s.answer(x, err, nil)
 	if fault.Is(err, fault.NotFound) {
-		s.finish()
+		s.out.Finish()
 	}
 }
 
@@ -182,7 +182,7 @@ func (s *socket) answer(x *exchange, err error, res result) {
 
 func (s *socket) reply(r reply, res result) {
 	var room [256]byte // on the stack, enough for most
-	s.enqueue(websocket.TextMessage, r.appendTo(room[:0], res))
+	s.out.Enqueue(websocket.TextMessage, r.appendTo(room[:0], res))
 }
 
 // classify returns the action's label for metrics and whether it changes state. Replies to other actions are not

@@ -17,6 +17,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/processes"
+	"github.com/muster-gg/muster/internal/serversdk/outbox"
 	"github.com/muster-gg/muster/internal/telemetry/loglimit"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
@@ -52,7 +53,7 @@ type Endpoint struct {
 	metrics   Metrics
 	upgrader  websocket.Upgrader
 	processes registry
-	writers   writers
+	writers   outbox.Writers
 
 	mu      sync.Mutex
 	closed  bool
@@ -65,7 +66,7 @@ func New(cfg Config) *Endpoint {
 	if cfg.Clock == nil {
 		cfg.Clock = clockwork.NewRealClock()
 	}
-	cfg.Metrics.fill()
+	cfg.Metrics.Fill()
 	keep := keptAfter
 	if cfg.ProcessMemory > 0 {
 		keep = min(keep, cfg.ProcessMemory)
@@ -75,7 +76,7 @@ func New(cfg Config) *Endpoint {
 		processes: registry{clock: cfg.Clock, keep: keep, known: make(map[processKey]*process)},
 		sockets:   make(map[*socket]struct{}),
 	}
-	e.writers.running = &e.running
+	e.writers.Running = &e.running
 	e.upgrader = websocket.Upgrader{
 		HandshakeTimeout: handshakeLimit,
 		ReadBufferSize:   readBuffer,
@@ -113,6 +114,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.refuseFault(w, s, err)
 		return
 	}
+	s.out.Init(&e.writers, s.slow)
 	about.Push, about.Replaced = s.push, s.replaced
 	ctx, cancel := context.WithTimeout(r.Context(), connectLimit)
 	defer cancel()

@@ -13,8 +13,8 @@ type Metrics struct {
 	Slow    func()                                              // a socket was closed because its process did not read
 }
 
-// fill sets the missing functions.
-func (m *Metrics) fill() {
+// Fill sets the missing functions.
+func (m *Metrics) Fill() {
 	nothing := func() {}
 	for _, f := range []*func(){&m.Opened, &m.Closed, &m.Slow} {
 		if *f == nil {

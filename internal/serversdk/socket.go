@@ -6,16 +6,15 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/gorilla/websocket"
 	"github.com/jonboulle/clockwork"
 	"github.com/mailru/easyjson/jlexer"
 	"github.com/muster-gg/muster/internal/processes"
+	"github.com/muster-gg/muster/internal/serversdk/outbox"
 )
 
 const (
@@ -42,14 +41,11 @@ type socket struct {
 	loggedIgnored bool   // an invalid message has been logged
 	hosted        string // game session of the last request
 
+	out outbox.Outbox
+
 	mu      sync.Mutex
-	conn    net.Conn        // nil until open
-	raw     syscall.RawConn // of conn; nil if it has none
-	out     *buffer         // queued frames; nil if there are none
-	writing bool            // a writer is scheduled or active
-	last    bool            // close after writing out
 	retired bool            // another socket has replaced it, or the process has ended
-	closed  bool            // cut
+	closed  bool            // by close
 	timer   clockwork.Timer // closes after linger; nil if not set
 
 	delaying clockwork.Timer // see delayPushes; nil while pushes are not delayed
@@ -61,30 +57,23 @@ func (s *socket) open(ws *websocket.Conn, connection processes.Connection) {
 	s.connection, s.ws = connection, ws
 	s.memory = s.endpoint.processes.attach(s.process)
 	ws.SetPingHandler(func(data string) error {
-		s.enqueue(websocket.PongMessage, []byte(data))
+		s.out.Enqueue(websocket.PongMessage, []byte(data))
 		return nil
 	})
 	// A Close is echoed, as RFC 6455 section 5.5.1 requires: the C# edition waits for it, and the C++ edition does not
 	// reconnect after it.
 	ws.SetCloseHandler(func(code int, _ string) error {
-		s.enqueue(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""))
-		s.finish()
+		s.out.Enqueue(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""))
+		s.out.Finish()
 		return nil
 	})
 	s.endpoint.metrics.Opened()
-	s.endpoint.running.Add(1) // before flush, which may start writers
-	s.mu.Lock()
-	s.conn = ws.NetConn()
-	s.raw = rawOf(s.conn)
-	closed := s.closed
-	s.mu.Unlock()
-	if !s.endpoint.add(s) || closed {
+	s.endpoint.running.Add(1) // before writers may start
+	s.out.Open(ws.NetConn())
+	if !s.endpoint.add(s) {
 		s.close()
 	}
 	go s.read()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.flush()
 }
 
 // read receives messages until the socket is closed. It never waits for the effect of a message, so that a Ping is
@@ -110,18 +99,18 @@ func (s *socket) read() {
 
 // receive reads one message and starts its request; false ends the socket.
 func (s *socket) receive(message io.Reader) bool {
-	buf := newBuffer()
-	defer buf.free()
-	if err := buf.readFrom(message); err != nil {
+	buf := outbox.NewBuffer()
+	defer buf.Free()
+	if err := readMessage(buf, message); err != nil {
 		return false
 	}
-	if len(buf.bytes) > maxMessage {
+	if len(buf.Bytes) > maxMessage {
 		s.logger().Warn("socket closed: message too long", "limit_bytes", maxMessage)
 		return false
 	}
-	r, err := decodeRequest(buf.bytes, s.hosted)
+	r, err := decodeRequest(buf.Bytes, s.hosted)
 	if err != nil {
-		s.logIgnored(reasonOf(err), len(buf.bytes))
+		s.logIgnored(reasonOf(err), len(buf.Bytes))
 		return true
 	}
 	s.hosted = r.GameSessionID
@@ -129,12 +118,12 @@ func (s *socket) receive(message io.Reader) bool {
 	return true
 }
 
-// readFrom reads a message, up to slightly more than maxMessage.
-func (b *buffer) readFrom(message io.Reader) error {
-	for len(b.bytes) <= maxMessage {
-		b.bytes = slices.Grow(b.bytes, bytes.MinRead)
-		n, err := message.Read(b.bytes[len(b.bytes):cap(b.bytes)])
-		b.bytes = b.bytes[:len(b.bytes)+n]
+// readMessage reads a message, up to slightly more than maxMessage.
+func readMessage(b *outbox.Buffer, message io.Reader) error {
+	for len(b.Bytes) <= maxMessage {
+		b.Bytes = slices.Grow(b.Bytes, bytes.MinRead)
+		n, err := message.Read(b.Bytes[len(b.Bytes):cap(b.Bytes)])
+		b.Bytes = b.Bytes[:len(b.Bytes)+n]
 		if err == io.EOF {
 			return nil
 		}
@@ -165,10 +154,7 @@ func (s *socket) logIgnored(reason string, size int) {
 
 // leave cleans up after the reader has ended.
 func (s *socket) leave() {
-	s.mu.Lock()
-	echoing := s.last && (s.writing || s.out != nil)
-	s.mu.Unlock()
-	if !echoing { // else the writer closes
+	if !s.out.Finishing() { // else the writer closes
 		s.close()
 	}
 	s.connection.Disconnected()
@@ -187,7 +173,7 @@ func (s *socket) push(p processes.Push) {
 		s.held = append(s.held, data)
 	}
 	s.mu.Unlock()
-	if !retired && (delaying || s.enqueue(websocket.TextMessage, data)) {
+	if !retired && (delaying || s.out.Enqueue(websocket.TextMessage, data)) {
 		s.endpoint.metrics.Pushed(action)
 	}
 }
@@ -213,7 +199,7 @@ func (s *socket) releasePushes() {
 		timer.Stop()
 	}
 	for _, data := range held {
-		s.enqueue(websocket.TextMessage, data)
+		s.out.Enqueue(websocket.TextMessage, data)
 	}
 }
 
@@ -234,30 +220,26 @@ func (s *socket) closeLater() {
 	}
 }
 
-// close closes the TCP connection without a Close frame and without TLS's close_notify, which could block if the peer
-// does not read.
+// close closes the TCP connection without a Close frame.
 func (s *socket) close() {
 	s.mu.Lock()
 	s.closed = true
-	s.out = nil
 	s.held = nil
-	conn, timers := s.conn, [...]clockwork.Timer{s.timer, s.delaying}
+	timers := [...]clockwork.Timer{s.timer, s.delaying}
 	s.mu.Unlock()
 	for _, timer := range timers {
 		if timer != nil {
 			timer.Stop()
 		}
 	}
-	for { // TLS may be wrapped by a connection with bytes read ahead
-		outer, ok := conn.(interface{ NetConn() net.Conn })
-		if !ok {
-			break
-		}
-		conn = outer.NetConn()
-	}
-	if conn != nil {
-		_ = conn.Close() // may be closed already
-	}
+	s.out.Close()
+}
+
+// slow is called when the process does not read.
+func (s *socket) slow() {
+	s.endpoint.metrics.Slow()
+	s.logger().Warn("socket closed: process does not read", "limit_bytes", outbox.MaxQueued)
+	s.close()
 }
 
 func (s *socket) logInfo(message string, args ...any) {

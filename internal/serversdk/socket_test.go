@@ -9,6 +9,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/muster-gg/muster/internal/processes"
+	"github.com/muster-gg/muster/internal/serversdk/outbox"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -211,7 +212,7 @@ func TestFragmentedMessage(t *testing.T) {
 
 // maskedFrame is a client's frame with a mask of zeros.
 func maskedFrame(opcode int, final bool, payload string) []byte {
-	frame := appendFrame(nil, opcode, []byte(payload))
+	frame := outbox.AppendFrame(nil, opcode, []byte(payload))
 	if !final {
 		frame[0] &^= 0x80
 	}

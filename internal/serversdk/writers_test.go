@@ -16,7 +16,7 @@ func TestManySocketsAtOnce(t *testing.T) {
 	servers.holding = true
 	servers.links = make(chan *fakeLink, 1000)
 	h := newHarness(t, servers, Metrics{})
-	const sockets, requests = 3 * batchSize, 5
+	const sockets, requests = 200, 5
 	peers := make([]*peer, sockets)
 	for i := range peers {
 		peers[i] = h.dial(t, strings.Replace(goQuery, "proc-7", fmt.Sprint("proc-", i), 1))
@@ -40,10 +40,8 @@ func TestManySocketsAtOnce(t *testing.T) {
 	}
 	servers.release()
 	reading.Wait()
-	h.endpoint.writers.mu.Lock()
-	defer h.endpoint.writers.mu.Unlock()
-	if len(h.endpoint.writers.dirty) != 0 {
-		t.Errorf("%d sockets still wait for a writer", len(h.endpoint.writers.dirty))
+	if n := h.endpoint.writers.Waiting(); n != 0 {
+		t.Errorf("%d sockets still wait for a writer", n)
 	}
 }
 

@@ -1,4 +1,4 @@
-package serversdk
+package outbox
 
 import (
 	"runtime"
@@ -9,34 +9,34 @@ import (
 // batchSize is how many sockets a writer takes at a time, and how many must wait per writer before another one starts.
 const batchSize = 64
 
-// writers are the goroutines that write to the sockets of an endpoint: as many as there is work for, at most one per
-// processor, and none without work. They never block on a peer. Because shards do not write replies themselves, they
-// continue, and replies to one socket at about the same time are sent in one write.
-type writers struct {
-	running *sync.WaitGroup
+// Writers are the goroutines that write to the connections of an endpoint: as many as there is work for, at most one
+// per processor, and none without work. They never block on a peer. Because shards do not write replies themselves,
+// they continue, and replies to one socket at about the same time are sent in one write.
+type Writers struct {
+	Running *sync.WaitGroup // counts them
 
 	mu     sync.Mutex
-	dirty  []*socket // with something to write
+	dirty  []*Outbox // with something to write
 	number int       // of goroutines
 }
 
 // call schedules a socket for writing.
-func (w *writers) call(s *socket) {
+func (w *Writers) call(s *Outbox) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dirty = append(w.dirty, s)
 	if len(w.dirty) > w.number*batchSize && w.number < runtime.GOMAXPROCS(0) {
 		w.number++
-		w.running.Add(1)
+		w.Running.Add(1)
 		go w.run()
 	}
 }
 
 // run writes until there is nothing left to write.
-func (w *writers) run() {
-	defer w.running.Done()
+func (w *Writers) run() {
+	defer w.Running.Done()
 	now := newInstantWriter()
-	var sockets [batchSize]*socket
+	var sockets [batchSize]*Outbox
 	for {
 		n := w.take(sockets[:])
 		if n == 0 {
@@ -50,7 +50,7 @@ func (w *writers) run() {
 }
 
 // take fills sockets with the next ones. If there are none, the writer ends.
-func (w *writers) take(sockets []*socket) int {
+func (w *Writers) take(sockets []*Outbox) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := copy(sockets, w.dirty)
@@ -59,4 +59,11 @@ func (w *writers) take(sockets []*socket) int {
 		w.number--
 	}
 	return n
+}
+
+// Waiting returns how many connections wait for a writer.
+func (w *Writers) Waiting() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.dirty)
 }

@@ -1,4 +1,4 @@
-package serversdk
+package outbox
 
 import (
 	"net"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package serversdk
+package outbox
 
 import (
 	"net"
