@@ -200,12 +200,15 @@ func (s *State) FleetLocations(fleet string) (locations []FleetLocation) {
 	return locations
 }
 
+// custom reports whether the location is not the region itself.
+func (l *FleetLocation) custom() bool { return strings.HasPrefix(l.Location, customPrefix) }
+
 // present returns l with the status that follows from the fleet and the location.
 func (s *State) present(l *FleetLocation) FleetLocation {
 	now := *l
 	if f, ok := s.fleets.Get(l.Fleet); ok && f.Status != StatusActive {
 		now.Status = f.Status
-	} else if _, ok := s.locations.Get(l.Location); !ok && l.Status == StatusActive {
+	} else if _, ok := s.locations.Get(l.Location); !ok && l.Status == StatusActive && l.custom() {
 		now.Status = StatusNotFound // unless it is DELETING: a removal must be finished
 	}
 	return now

@@ -43,6 +43,8 @@ type CreateFleet struct {
 	Runtime     *RuntimeConfiguration `cbor:"4,keyasint,omitzero"` // nil: none
 	Tags        []Tag                 `cbor:"5,keyasint,omitzero"`
 	EventIDs    []string              `cbor:"6,keyasint,omitzero"` // EventCount ids for the fleet events
+	// Home is a fleet whose one location is the region itself: that of game servers on server SDK 3 and 4.
+	Home bool `cbor:"7,keyasint,omitzero"`
 }
 
 // EventCount returns the number of fleet events of c: FLEET_CREATED, FLEET_STATE_ACTIVE and one LOCATION_STATE_ACTIVE
@@ -88,6 +90,9 @@ func (c CreateFleet) checkRequest(s *State) error {
 	if c.ComputeType != computeTypeAnywhere {
 		return fault.New(fault.InvalidRequest, "This service offers fleets of compute type ANYWHERE only: set "+
 			"ComputeType to ANYWHERE")
+	}
+	if c.Home {
+		return nil
 	}
 	if err := s.checkNewLocations(c.Locations, 0); err != nil {
 		return err

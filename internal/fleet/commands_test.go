@@ -164,7 +164,7 @@ func TestConnectProcess(t *testing.T) {
 				w.do(ReportHealth{key("a"), true})
 			}
 			w.do(IssueToken{"host-1"})
-			w.do(LoseProcess{key("a")})
+			w.do(LoseProcess{ProcessKey: key("a")})
 		}, connect(ConnectProcess{Token: 1, Idempotency: "run-a"}), "ProcessResumed", "", ""},
 		{"back for the answer after it ended itself",
 			func(w *world) { idle(w); w.do(EndProcess{key("a")}); w.wait(time.Minute - 1) },
@@ -185,12 +185,16 @@ func TestConnectProcess(t *testing.T) {
 		{"a new process with the id of one that ended itself", func(w *world) { idle(w); w.do(EndProcess{key("a")}) },
 			connect(ConnectProcess{Idempotency: "run-b", NewRun: true}), "ProcessConnected", "", ""},
 		{"a new process with the id of one that was given up",
-			func(w *world) { idle(w); w.do(LoseProcess{key("a")}); w.wait(200 * time.Second) },
+			func(w *world) { idle(w); w.do(LoseProcess{ProcessKey: key("a")}); w.wait(200 * time.Second) },
 			connect(ConnectProcess{Idempotency: "run-b", NewRun: true}), "", fault.AccessDenied, "Process a has ended"},
 		{"no new process after all", idle, connect(ConnectProcess{Idempotency: "run-b", NewRun: true}),
 			"ProcessResumed", "",
 			""},
-		{"after it was given up", func(w *world) { idle(w); w.do(LoseProcess{key("a")}); w.wait(200 * time.Second) },
+		{"after it was given up", func(w *world) {
+			idle(w)
+			w.do(LoseProcess{ProcessKey: key("a")})
+			w.wait(200 * time.Second)
+		},
 			connect(ConnectProcess{Idempotency: "run-b"}), "", fault.AccessDenied, "Process a has ended"},
 		{"after it was forgotten", func(w *world) { idle(w); w.do(EndProcess{key("a")}); w.wait(10 * time.Minute) },
 			connect(ConnectProcess{Idempotency: "run-a"}), "ProcessConnected", "", ""},
@@ -211,11 +215,11 @@ func TestConnectProcess(t *testing.T) {
 }
 
 func TestLoseProcess(t *testing.T) {
-	lose := when(LoseProcess{key("a")})
+	lose := when(LoseProcess{ProcessKey: key("a")})
 	runCases(t, []commandCase{
 		{"an unknown one", nil, lose, "", "", ""},
 		{"a connected one", started, lose, "ProcessLost", "", ""},
-		{"a lost one", func(w *world) { started(w); w.do(LoseProcess{key("a")}) }, lose, "", "", ""},
+		{"a lost one", func(w *world) { started(w); w.do(LoseProcess{ProcessKey: key("a")}) }, lose, "", "", ""},
 		{"an ended one", over, lose, "", "", ""},
 	})
 }
@@ -225,7 +229,10 @@ func TestInterrupt(t *testing.T) {
 		{"without processes", host1, when(Interrupt{}), "", "", ""},
 		{"with one", started, when(Interrupt{}), "Interrupted", "", ""},
 		{"with one that has ended", over, when(Interrupt{}), "", "", ""},
-		{"with one that is lost already", func(w *world) { started(w); w.do(LoseProcess{key("a")}) }, when(Interrupt{}),
+		{"with one that is lost already", func(w *world) {
+			started(w)
+			w.do(LoseProcess{ProcessKey: key("a")})
+		}, when(Interrupt{}),
 			"Interrupted", "", ""},
 	})
 }
@@ -289,10 +296,14 @@ func TestCreateGameSession(t *testing.T) {
 			"Unable to reserve a process on fleet fleet-1."},
 		{"with a process that is not ready", started, create, "", fault.FleetCapacityExceeded, "Unable to reserve"},
 		{"with a free process", idle, create, "GameSessionCreated", "", ""},
-		{"with a lost process", func(w *world) { idle(w); w.do(LoseProcess{key("a")}) }, create, "",
+		{"with a lost process", func(w *world) { idle(w); w.do(LoseProcess{ProcessKey: key("a")}) }, create, "",
 			fault.FleetCapacityExceeded, "Unable"},
 		{"with a process that came back",
-			func(w *world) { idle(w); w.do(LoseProcess{key("a")}); w.do(ConnectProcess{ProcessKey: key("a")}) },
+			func(w *world) {
+				idle(w)
+				w.do(LoseProcess{ProcessKey: key("a")})
+				w.do(ConnectProcess{ProcessKey: key("a")})
+			},
 			create, "GameSessionCreated", "", ""},
 		{"with a busy process", playing, when(creation("second")), "", fault.FleetCapacityExceeded, "Unable"},
 		{"with a process that has hosted", timedOut, when(creation("second")), "", fault.FleetCapacityExceeded,

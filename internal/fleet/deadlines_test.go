@@ -95,12 +95,12 @@ func TestGraceOfALostProcess(t *testing.T) {
 	ids := w.reserve("game", "ada", "bob")
 	w.do(AcceptPlayer{key("a"), "game", ids[0]})
 	w.wait(10 * time.Second)
-	w.do(LoseProcess{key("a")})
+	w.do(LoseProcess{ProcessKey: key("a")})
 	w.wait(100 * time.Second)
 	w.do(ConnectProcess{ProcessKey: key("a"), Idempotency: "run-a"}) // back in time
 	w.wait(100 * time.Second)
 	w.do(ReportHealth{key("a"), true})
-	w.do(LoseProcess{key("a")})
+	w.do(LoseProcess{ProcessKey: key("a")})
 	for _, id := range w.reserve("game", "cid") { // players may still come
 		w.do(AcceptPlayer{key("a"), "game", id})
 	}
@@ -169,7 +169,7 @@ func TestHealthOfALostProcess(t *testing.T) {
 	w := newWorld(t)
 	w.settings.HealthInterval = time.Second
 	w.active("game", key("a"))
-	w.do(LoseProcess{key("a")})
+	w.do(LoseProcess{ProcessKey: key("a")})
 	w.do(ReportHealth{key("a"), true})
 	wantEvents(t, w.at(200*time.Second), "GameSessionEnded", "FleetEventAdded", "ProcessHasEnded")
 	wantCodes(t, w, "SERVER_PROCESS_CRASHED")
@@ -180,7 +180,7 @@ func TestReadyTimeout(t *testing.T) {
 	w.compute("host-1")
 	w.do(ConnectProcess{ProcessKey: key("a")})
 	w.wait(4 * time.Minute)
-	w.do(LoseProcess{key("a")})
+	w.do(LoseProcess{ProcessKey: key("a")})
 	w.wait(10 * time.Second)
 	w.do(ConnectProcess{ProcessKey: key("a")}) // gives it no more time
 	wantEvents(t, w.at(50*time.Second), "FleetEventAdded", "ProcessHasEnded")
@@ -248,7 +248,7 @@ func TestNewOwner(t *testing.T) {
 	w.compute("host-1")
 	w.ready(key("a"))
 	w.ready(key("b"))
-	w.do(LoseProcess{key("a")})
+	w.do(LoseProcess{ProcessKey: key("a")})
 	w.wait(190 * time.Second)
 	w.do(Interrupt{})
 	w.wait(20 * time.Second)
@@ -331,7 +331,7 @@ func TestTokensOfLivingProcessesAreKept(t *testing.T) {
 			t.Errorf("tokens are %d, want %d", got, want)
 		}
 	}
-	w.do(LoseProcess{key("a")})
+	w.do(LoseProcess{ProcessKey: key("a")})
 	w.do(ConnectProcess{ProcessKey: key("a"), Token: 1})
 	// A process that moves to a new token lets go of the old one.
 	w.do(ConnectProcess{ProcessKey: key("a"), Token: 5})

@@ -70,6 +70,8 @@ var Commands = []event.Entry{
 	{Number: 121, Type: (*TerminateGameSession)(nil)},
 	{Number: 122, Type: (*UpdateGameSession)(nil)},
 	{Number: 123, Type: (*ForgetPlayers)(nil), Level: ArchiveLevel},
+	{Number: 124, Type: (*ReleaseProcess)(nil), Level: LegacyLevel},
+	{Number: 125, Type: (*MoveProcess)(nil), Level: LegacyLevel},
 }
 
 // ComputeRegistered adds a compute.

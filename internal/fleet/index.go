@@ -1,6 +1,9 @@
 package fleet
 
-import "github.com/muster-gg/muster/internal/search"
+import (
+	"github.com/muster-gg/muster/internal/search"
+	"github.com/muster-gg/muster/internal/wire/arn"
+)
 
 // Index returns the index of the ACTIVE game sessions. The keys of its documents are ordinals.
 func (r *Room) Index() *search.Index { return r.index }
@@ -29,6 +32,9 @@ func (r *Room) document(old, g *GameSession) *search.Doc {
 	doc := &search.Doc{
 		Key: g.Ordinal, Prefix: r.prefix, ID: g.ID, Name: g.Name,
 		Maximum: g.Maximum, Players: g.Players(), Created: g.Created,
+	}
+	if given, ok := arn.CutVerbatim(g.ID); ok {
+		doc.Prefix, doc.ID = "", given
 	}
 	if before, ok := r.index.Get(g.Ordinal); ok && old != nil && sameProperties(old.Properties, g.Properties) {
 		doc.Properties = before.Properties

@@ -20,7 +20,7 @@ func waiting(t *testing.T) *world {
 	w.do(TerminateGameSession{"ending"})
 	w.do(ConnectProcess{ProcessKey: key("loading")})
 	w.ready(key("lost"))
-	w.do(LoseProcess{key("lost")})
+	w.do(LoseProcess{ProcessKey: key("lost")})
 	w.do(ConnectProcess{ProcessKey: key("d")})
 	w.do(ReadyProcess{ProcessKey: key("d"), Port: 1})
 	c := creation("unconfirmed")

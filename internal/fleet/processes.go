@@ -22,6 +22,9 @@ type ConnectProcess struct {
 	SDKVersion  string `cbor:"6,keyasint,omitzero"`
 	SDKLanguage string `cbor:"7,keyasint,omitzero"`
 	NewRun      bool   `cbor:"8,keyasint,omitzero"` // not the process that ended itself
+	// Legacy is a process on server SDK 3 or 4. Its endpoint chooses the compute, which has no limit of processes, and
+	// finds out whether it is new: an ended process with its id is another one.
+	Legacy bool `cbor:"9,keyasint,omitzero"`
 }
 
 func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
@@ -35,10 +38,10 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 		}
 	}
 	old, known := r.process(c.ProcessKey)
-	if known && !c.NewRun && c.mayRepeatEnding(old, now) && tokenHolds(compute, c.Token, now, true) {
+	if known && !c.NewRun && !c.Legacy && c.mayRepeatEnding(old, now) && tokenHolds(compute, c.Token, now, true) {
 		return nil, nil
 	}
-	if known && old.Status == ProcessEnded && c.reconnectsAfterEnd(old) {
+	if known && old.Status == ProcessEnded && !c.Legacy && c.reconnectsAfterEnd(old) {
 		return nil, fault.New(fault.AccessDenied,
 			"Process %s has ended. Process ids must be unique between executions.",
 			c.ID)
@@ -54,7 +57,7 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 		}
 		return []any{resumed}, nil
 	}
-	if h, ok := r.hosts[c.Compute]; ok && h.processes >= r.settings.Processes {
+	if h, ok := r.hosts[c.Compute]; ok && !c.Legacy && h.processes >= r.settings.Processes {
 		return nil, fault.New(fault.AccessDenied, "Compute %s already runs %d server processes, which is the limit",
 			c.Compute, r.settings.Processes)
 	}
@@ -119,12 +122,21 @@ func (e *ProcessResumed) apply(r *Room) {
 	})
 }
 
-// LoseProcess reports that the socket of a process closed. The process may reconnect within the grace period.
-type LoseProcess struct{ ProcessKey }
+// LoseProcess reports that the socket of a process closed. The process may reconnect within the grace period, unless it
+// has crashed for certain.
+type LoseProcess struct {
+	ProcessKey
+	Crashed bool `cbor:"3,keyasint,omitzero"`
+}
 
 func (c LoseProcess) decide(r *Room, now event.Time) ([]any, error) {
 	p, ok := r.process(c.ProcessKey)
-	if !ok || p.Status == ProcessEnded || !p.Connected {
+	switch {
+	case !ok || p.Status == ProcessEnded:
+		return nil, nil
+	case c.Crashed:
+		return r.end(p, EndedCrashed, now), nil
+	case !p.Connected:
 		return nil, nil
 	}
 	return []any{&ProcessLost{ProcessKey: c.ProcessKey, ReconnectBy: now.Add(r.settings.ProcessGrace)}}, nil
@@ -164,7 +176,7 @@ func (c ReadyProcess) answer(r *Room) any {
 
 func (e *ProcessBecameReady) apply(r *Room) {
 	r.changeProcess(e.ProcessKey, func(p *Process) {
-		p.Status, p.Port, p.LogPaths = ProcessIdle, e.Port, e.LogPaths
+		p.Status, p.Session, p.Port, p.LogPaths = ProcessIdle, 0, e.Port, e.LogPaths
 		p.Ready, p.ReadyBy, p.HealthBy = e.At, 0, e.HealthBy
 	})
 }
@@ -200,6 +212,50 @@ func (e *HealthReported) apply(r *Room) {
 		}
 	})
 }
+
+// LegacyLevel is the feature level from which a process can host several game sessions, one after the other, and move
+// to another room, as processes on server SDK 3 and 4 do.
+const LegacyLevel = 4
+
+// ReleaseProcess ends the game session of a process, which can then host the next one. A process that was asked to end
+// keeps its game session's place until it ends.
+type ReleaseProcess struct {
+	ProcessKey
+	GameSession string `cbor:"3,keyasint,omitzero"`
+}
+
+func (c ReleaseProcess) decide(r *Room, now event.Time) ([]any, error) {
+	g, err := r.hosted(c.ProcessKey, c.GameSession)
+	if err != nil {
+		return nil, err
+	}
+	var events []any
+	if !g.HasEnded() {
+		events = append(events, endSession(g, now))
+	}
+	p, _ := r.process(c.ProcessKey)
+	if p.TerminateBy != 0 {
+		return events, nil
+	}
+	return append(events, &ProcessBecameReady{ProcessKey: c.ProcessKey, Port: p.Port, LogPaths: p.LogPaths, At: now,
+		HealthBy: p.HealthBy}), nil
+}
+
+func (ReleaseProcess) answer(*Room) any { return nil }
+
+// MoveProcess ends an idle process here, because it will be a process of another room. It is a Conflict if the process
+// is not idle any more.
+type MoveProcess struct{ ProcessKey }
+
+func (c MoveProcess) decide(r *Room, now event.Time) ([]any, error) {
+	p, ok := r.process(c.ProcessKey)
+	if !ok || !p.canHost() {
+		return nil, fault.New(fault.Conflict, "Server process %s is not idle", c.ID)
+	}
+	return r.end(p, EndedByMove, now), nil
+}
+
+func (MoveProcess) answer(*Room) any { return nil }
 
 // EndProcess reports that a process ends by itself, with its game session. It can be repeated.
 type EndProcess struct{ ProcessKey }

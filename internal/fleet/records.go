@@ -48,6 +48,7 @@ const (
 	EndedNeverReady                       // SERVER_PROCESS_PROCESS_READY_TIMEOUT
 	EndedByForce                          // did not end when asked: SERVER_PROCESS_FORCE_TERMINATED
 	EndedWithCompute                      // the compute was deregistered: no event
+	EndedByMove                           // it is in another room now: no event
 )
 
 // ProcessKey identifies a server process in its location.

@@ -56,6 +56,9 @@ func (s *simulation) processCommand() Command {
 		waiting := s.livingProcess(func(p *Process) bool { return p.Status == ProcessInitializing })
 		return ReadyProcess{ProcessKey: waiting, Port: int32(s.rng.IntN(61000)), LogPaths: []string{"/logs"}}
 	case 16, 17:
+		if s.chance(40) {
+			return s.legacyCommand(k)
+		}
 		return LoseProcess{ProcessKey: k}
 	case 18:
 		if s.chance(50) {
@@ -69,6 +72,27 @@ func (s *simulation) processCommand() Command {
 		return ReportHealth{ProcessKey: s.processKey()}
 	default:
 		return ReportHealth{ProcessKey: k, Healthy: s.chance(60)}
+	}
+}
+
+// legacyCommand draws what only processes on server SDK 3 and 4 do.
+func (s *simulation) legacyCommand(k ProcessKey) Command {
+	switch s.rng.IntN(4) {
+	case 0:
+		return LoseProcess{ProcessKey: k, Crashed: true}
+	case 1:
+		return ConnectProcess{ProcessKey: s.processKey(), SDKLanguage: "Cpp", Legacy: true}
+	case 2:
+		return MoveProcess{ProcessKey: s.livingProcess(func(p *Process) bool { return p.canHost() })}
+	default:
+		host := s.livingProcess(func(p *Process) bool { return p.Status == ProcessHosting })
+		c := ReleaseProcess{ProcessKey: host, GameSession: s.sessionID()}
+		if p, ok := s.room.process(host); ok {
+			if g, ok := s.room.sessions.Get(p.Session); ok {
+				c.GameSession = g.ID
+			}
+		}
+		return c
 	}
 }
 

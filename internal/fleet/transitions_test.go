@@ -28,7 +28,7 @@ var transitions = map[string][]string{
 	"":             {"INITIALIZING", "ACTIVATING", "player RESERVED"},
 	"INITIALIZING": {"IDLE", "ENDED"},
 	"IDLE":         {"HOSTING", "ENDED"},
-	"HOSTING":      {"ENDED"},
+	"HOSTING":      {"IDLE", "ENDED"}, // IDLE after ReleaseProcess
 	"ENDED":        {"INITIALIZING", ""},
 
 	"ACTIVATING":  {"ACTIVE", "TERMINATING", "TERMINATED"},

@@ -136,12 +136,12 @@ func TestParseGameSession(t *testing.T) {
 		in                                string
 		region, fleetID, location, idPart string // region "" = refused
 	}{
-		{"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/gsess-1", "eu-west-1", "fleet-1", "", "gsess-1"},
+		{"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/gsess-1", "eu-west-1", "fleet-1", "eu-west-1", "gsess-1"},
 		{"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/custom-attic/gsess-1", "eu-west-1", "fleet-1", "custom-attic",
 			"gsess-1"},
 		{"arn:aws:gamelift:eu-west-1:111122223333:gamesession/fleet-1/us-west-2/place-1", "eu-west-1", "fleet-1",
 			"us-west-2", "place-1"},
-		{"arn:aws:gamelift:local::gamesession/fleet-123/gsess-abc", "local", "fleet-123", "", "gsess-abc"},
+		{"arn:aws:gamelift:local::gamesession/fleet-123/gsess-abc", "local", "fleet-123", "local", "gsess-abc"},
 		{in: "gsess-1"},
 		{in: ""},
 		{in: "arn:aws:gamelift:eu-west-1::gamesession/fleet-1"},

@@ -1,5 +1,10 @@
 package arn
 
+import (
+	"strconv"
+	"strings"
+)
+
 // build joins the parts of one ARN.
 func build(region, account string, kind Kind, id string) string {
 	return ARN{Partition: Partition(region), Region: region, Account: account, Kind: kind, ID: id}.String()
@@ -55,7 +60,29 @@ func GameSessionPrefix(region, fleetID, location string) string {
 }
 
 // GameSession is the ARN, and so the id, of a game session; see GameSessionPrefix for the location. idPart is what the
-// client gave, or "gsess-<uuid>", or the bare UUID of a placed session.
+// client gave, or "gsess-<uuid>", or the bare UUID of a placed session; or a Verbatim, which is the whole id.
 func GameSession(region, fleetID, location, idPart string) string {
+	if given, ok := CutVerbatim(idPart); ok {
+		return given
+	}
 	return GameSessionPrefix(region, fleetID, location) + idPart
+}
+
+// verbatim marks the id part of a game session whose whole id the client has chosen. It is in no other id.
+const verbatim = "="
+
+// Verbatim is the id part of a game session whose id is not an ARN but the text that the client gave, as GameLift Local
+// has it. The same text may be used again after the game session has ended: use counts from 1.
+func Verbatim(given string, use int) string {
+	if use == 1 {
+		return verbatim + given
+	}
+	return verbatim + given + verbatim + strconv.Itoa(use)
+}
+
+// CutVerbatim returns the text of a Verbatim; ok is false for any other id part.
+func CutVerbatim(idPart string) (given string, ok bool) {
+	given, ok = strings.CutPrefix(idPart, verbatim)
+	given, _, _ = strings.Cut(given, verbatim)
+	return given, ok
 }

@@ -50,14 +50,17 @@ func ParseResource(s string) (kind Kind, id string, ok bool) {
 	return a.Kind, a.ID, true
 }
 
-// ParseGameSession reads a game session's id, which is always an ARN. location is "" when the ARN has none: the session
-// then runs in the home Region.
+// ParseGameSession reads the ARN of a game session. If it has no location, the game session runs in the home Region,
+// and location is region.
 func ParseGameSession(s string) (region, fleetID, location, idPart string, ok bool) {
 	a, ok := Parse(s)
 	if !ok || a.Kind != KindGameSession || len(s) > maxGameSessionID {
 		return "", "", "", "", false
 	}
 	fleetID, location, idPart = cutGameSession(a.ID)
+	if location == "" {
+		location = a.Region
+	}
 	return a.Region, fleetID, location, idPart, true
 }
 

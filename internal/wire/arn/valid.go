@@ -22,6 +22,9 @@ func ValidRegion(s string) bool {
 		all(s[3:n-2], lower) && s[n-2] == '-' && isDigit(s[n-1])
 }
 
+// LocalRegion is the Region in the ids of GameLift Local. Only a service for its clients has it.
+const LocalRegion = "local"
+
 // ValidAccount reports whether s is an AWS account id: twelve digits.
 func ValidAccount(s string) bool { return len(s) == 12 && all(s, digit) }
 
