@@ -82,6 +82,7 @@ func (a *app) rootCommand() *cobra.Command {
 protocols of Amazon GameLift Servers, so unchanged clients, server SDKs and
 tools work against it.`,
 		Example: `  muster dev                # a local service, ready to use
+  muster local              # in place of GameLift Local
   muster serve              # a service with your settings
   muster config             # the settings in force and their sources`,
 		SilenceErrors: true, // run prints them, once
@@ -93,8 +94,9 @@ tools work against it.`,
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.AddCommand(a.demoCommand(), a.devCommand(), a.serveCommand(), a.gatewayCommand(), a.matchCommand(),
+	root.AddCommand(a.demoCommand(), a.devCommand(), a.localCommand(), a.serveCommand(), a.gatewayCommand(),
+		a.matchCommand(),
 		a.clusterCommand(), a.backupCommand(), a.restoreCommand(), a.inspectCommand(), a.benchCommand(),
-		a.sampleServerCommand(), a.configCommand(), a.versionCommand())
+		a.sampleServerCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand())
 	return root
 }

@@ -41,6 +41,9 @@ func addSettings[C any, P config.Settable[C]](
 	for _, s := range settings {
 		command.Flags().Var(&settingFlag{Setting: s, given: given}, s.Name, s.Usage)
 	}
+	if legacy := command.Flags().Lookup("legacy"); legacy != nil {
+		legacy.NoOptDefVal = config.On
+	}
 	command.Flags().BoolFunc("compat-errors", "the same as --gateway-compat-errors on", func(string) error {
 		given["gateway-compat-errors"] = "on"
 		return nil

@@ -40,6 +40,7 @@ type Config struct {
 	Handlers []wire.Handler  // at most one per operation
 	Keys     sigv4.Keys      // access keys that may call
 	Skew     time.Duration   // maximum difference to clients' clocks; 0: sigv4.DefaultSkew
+	Open     bool            // calls need no valid signature
 	Clock    clockwork.Clock // nil: the system's
 	Log      *slog.Logger    // nil: no log
 
@@ -104,7 +105,7 @@ func New(c Config) (*Endpoint, error) {
 	}
 	e := &Endpoint{
 		handlers: make(map[string]wire.Handler, len(c.Handlers)),
-		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew}),
+		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew, Open: c.Open}),
 		clock:    c.Clock, log: c.Log, ready: c.Ready, attach: c.Attach, allow: c.Allow, enter: c.Enter, leave: c.Leave,
 		bodies: c.Bodies, observe: c.Observe,
 	}

@@ -15,8 +15,9 @@ import (
 var NodeName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 var (
-	regionName    = regexp.MustCompile(`^[a-z]{2}-[a-z]+-\d$`)
+	regionName    = regexp.MustCompile(`^([a-z]{2}-[a-z]+-\d|local)$`)
 	accountNumber = regexp.MustCompile(`^\d{12}$`)
+	threePorts    = regexp.MustCompile(`^\d{1,5},\d{1,5},\d{1,5}$`)
 	localFleet    = regexp.MustCompile(`^fleet-\S+$`)
 )
 

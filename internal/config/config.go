@@ -50,6 +50,13 @@ type Config struct {
 	HealthMisses       int
 	TerminationGrace   time.Duration
 
+	Legacy        string // on or off
+	LegacyListen  string
+	LegacyPorts   string // three, separated by commas
+	LegacyFleet   string
+	LegacyAddress string
+	LegacyRules   string // fleet or local
+
 	Webhooks          []string // see ParseWebhook
 	WebhookSecretFile string
 
@@ -96,6 +103,9 @@ type Cluster struct {
 	NATSCreds string
 }
 
+// Local reports whether the service follows the rules of GameLift Local.
+func (c *Config) Local() bool { return c.LegacyRules == "local" }
+
 // Alone reports whether there is no cluster.
 func (c *Cluster) Alone() bool { return c.Node == "" }
 
@@ -124,9 +134,10 @@ type Endpoints struct {
 	AccessKey string // id of the first access key
 	SecretKey string // its secret; "" if it is no longer stored
 	Region    string
-	Gateway   string // base URL of the session gateway; "" if it is off
-	Metrics   string // URL of the separate metrics address; may be ""
-	Pprof     string // base URL of Go's profiler; "" if it is off
+	Gateway   string   // base URL of the session gateway; "" if it is off
+	Metrics   string   // URL of the separate metrics address; may be ""
+	Pprof     string   // base URL of Go's profiler; "" if it is off
+	Legacy    []string // addresses for old game servers: socket.io, HTTP and WebSocket; nil if they are off
 }
 
 // Default returns the default settings of a service.

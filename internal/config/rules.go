@@ -53,6 +53,8 @@ func (c *Config) Validate() error {
 		{c.TLSCert == "" && c.TLSKey != "", "tls-cert", "is missing, but tls-key is set: set both or neither"},
 		{c.Plaintext == "refuse" && strings.HasPrefix(c.PublicURL, "ws:"),
 			"public-url", "begins with ws://, which plaintext=refuse rejects: use wss://"},
+		{c.Local() != (c.Region == "local"), "region", "must be local with legacy-rules=local, and only then"},
+		{c.Local() && c.Legacy != On, "legacy", "must be on with legacy-rules=local"},
 		{c.MaxHistorySize > 0 && c.MaxHistorySize < minHistorySize, "max-history-size",
 			fmt.Sprintf("%d is too small: give at least %d, or 0 for no limit", c.MaxHistorySize, minHistorySize)},
 	}))

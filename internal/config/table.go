@@ -24,7 +24,7 @@ func group(name string, rows []row) []Setting {
 
 // Settings returns the settings of c in the order of the reference. Set changes c.
 func (c *Config) Settings() []Setting {
-	return slices.Concat(c.storage(), c.network(), c.awsAPI(), c.gameServers(), c.events(),
+	return slices.Concat(c.storage(), c.network(), c.awsAPI(), c.gameServers(), c.oldServers(), c.events(),
 		c.Gateway.Settings(), c.Cluster.Settings(), group("Running", c.running()))
 }
 
@@ -102,6 +102,25 @@ func (c *Config) gameServers() []Setting {
 		// Source: server SDK reference, OnProcessTerminate.
 		{"termination-grace", "5m", duration(&c.TerminationGrace, time.Second, day),
 			"time for a server process to end after it was asked to"},
+	})
+}
+
+func (c *Config) oldServers() []Setting {
+	return group("Old game servers", []row{
+		{"legacy", "off", toggle(&c.Legacy), "accept game servers on server SDK 3 and 4, without authentication"},
+		{"legacy-listen", "localhost", text(&c.LegacyListen, hostName),
+			"host name or IP address that old game servers dial; localhost: IPv4 and IPv6"},
+		// Source: server SDK 3 and 4, which dial no others.
+		{"legacy-ports", "5757,5758,5759", text(&c.LegacyPorts,
+			matching(threePorts, "three ports such as 5757,5758,5759")),
+			"TCP ports for old game servers: socket.io, HTTP and WebSocket; 0: any free port"},
+		{"legacy-fleet", "fleet-123", text(&c.LegacyFleet, matching(localFleet, "an id such as fleet-123")),
+			"fleet that old game servers join; created if it does not exist"},
+		{"legacy-address", "127.0.0.1", text(&c.LegacyAddress, hostName),
+			"host name or IP address of old game servers on this machine, for players"},
+		{"legacy-rules", "fleet", choice(&c.LegacyRules, "fleet", "local"),
+			"rules for calls and old game servers; local: those of GameLift Local: calls need no valid signature, " +
+				"any fleet exists and has all old game servers; needs legacy=on and region=local"},
 	})
 }
 

@@ -57,11 +57,18 @@ type catalogReader struct {
 	*router.Router
 	shapes
 	secrets *credentials.Secrets
+
+	// firstUse creates a fleet that a request names. nil: a fleet must exist.
+	firstUse func(id string) (*catalog.Fleet, error)
 }
 
 // liveFleet returns the fleet with an id or ARN, unless it is TERMINATED.
 func (cr *catalogReader) liveFleet(idOrArn string) (*catalog.Fleet, error) {
-	return cr.Catalog().LiveFleet(fleetID(idOrArn))
+	id := fleetID(idOrArn)
+	if _, known := cr.Catalog().Fleet(id); !known && cr.firstUse != nil && !cr.Elsewhere(idOrArn) {
+		return cr.firstUse(id)
+	}
+	return cr.Catalog().LiveFleet(id)
 }
 
 // fleetID returns the id that is in an id or an ARN; the pattern was checked before.

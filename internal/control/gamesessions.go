@@ -52,7 +52,7 @@ func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSession
 	if err != nil {
 		return nil, err
 	}
-	id, token, err := p.gameSessionID(ctx, in)
+	id, token, err := p.gameSessionID(ctx, room, in)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSession
 		g, err = p.createdBefore(ctx, room, command, token)
 	}
 	if g == nil && err == nil {
-		g, err = p.createGameSession(ctx, f, room, command)
+		g, err = p.createOnProcess(ctx, f, room, command)
 	}
 	if err != nil {
 		return nil, err
@@ -110,11 +110,16 @@ func (p *Plane) placeGameSession(in *wire.CreateGameSessionInput) (*catalog.Flee
 
 // gameSessionID returns the last segment of the new game session's ARN: the caller's token, or an id that follows from
 // the call, so that a retry has the same one.
-func (p *Plane) gameSessionID(ctx context.Context, in *wire.CreateGameSessionInput) (id string, token bool, err error) {
+func (p *Plane) gameSessionID(ctx context.Context, room fleet.RoomID,
+	in *wire.CreateGameSessionInput) (id string, token bool, err error) {
 	if in.IdempotencyToken != "" && in.GameSessionId != "" && in.IdempotencyToken != in.GameSessionId {
 		return "", false, invalid(
 			"IdempotencyToken and GameSessionId differ. GameSessionId is the older name of IdempotencyToken: " +
 				"give one of them.")
+	}
+	if p.Verbatim != nil && in.GameSessionId != "" {
+		id, err = p.legacy.verbatimID(ctx, room, in.GameSessionId)
+		return id, true, err
 	}
 	if token := cmp.Or(in.IdempotencyToken, in.GameSessionId); token != "" {
 		return token, true, nil

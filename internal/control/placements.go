@@ -114,6 +114,9 @@ func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue,
 	if err := p.history.Admit(); err != nil {
 		return nil, err
 	}
+	if err := p.legacy.supply(ctx, q); err != nil {
+		return nil, err
+	}
 	queue, pending := p.drivers.Admit(q)
 	if err := queue.Check(&r); err != nil {
 		return nil, err

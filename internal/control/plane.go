@@ -41,6 +41,7 @@ type Config struct {
 	SessionMemory time.Duration // how long a game session stays in memory after its end
 	HistoryKept   time.Duration // how long History keeps what has ended; 0: 30 days
 	HistoryDir    string        // of its index; "": in memory
+	Legacy        *Legacy       // game servers on server SDK 3 and 4; nil: none
 	MaxOverdue    int           // see history.Config; 0: by the process's memory limit
 
 	SnapshotEvery shard.SnapshotEvery // zero: the default
@@ -75,6 +76,7 @@ type Plane struct {
 	shards []*router.Shard
 
 	processes *processes.Connections
+	legacy    *legacyServers             // nil: none
 	watches   router.Watches[sessionKey] // of game sessions
 
 	drivers  *drivers.Drivers
@@ -89,7 +91,7 @@ func New(cfg Config) (*Plane, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !arn.ValidRegion(cfg.Region):
+	case !arn.ValidRegion(cfg.Region) && cfg.Region != arn.LocalRegion:
 		return nil, fmt.Errorf("region %q is not of the form us-west-2, which server SDKs insist on", cfg.Region)
 	case !arn.ValidAccount(cfg.Account):
 		return nil, fmt.Errorf("account %q does not have 12 digits", cfg.Account)
@@ -107,6 +109,7 @@ func New(cfg Config) (*Plane, error) {
 	p := &Plane{cfg: cfg}
 	p.secrets = secrets
 	p.shapes = shapes{router.Names{Region: cfg.Region, Account: cfg.Account}, cfg.SDKEndpoint, cfg.AgentEndpoint}
+	p.legacy = newLegacyServers(p, cfg.Legacy)
 	p.Router = router.New(router.Config{
 		Names: p.names, Journals: cfg.Journals, Cluster: cfg.Cluster, Settings: &p.cfg.Settings,
 		SnapshotEvery: cfg.SnapshotEvery, FinalSnapshot: cfg.FinalSnapshot, Observe: p.observe, Metrics: cfg.Metrics,

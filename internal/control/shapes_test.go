@@ -97,7 +97,8 @@ func TestShapes(t *testing.T) {
 	same(t, out, `{"GameSession":%s}`, described("ACTIVATING", "0"))
 	push := server.next()
 	if got, want := fmt.Sprintf("%+v", push), fmt.Sprintf("%+v", processes.CreateGameSessionPush{
-		GameSessionID: session, Name: "n", GameSessionData: "data", IPAddress: "10.0.0.1", DNSName: "c1.example",
+		GameSessionID: session, Name: "n", FleetID: id, GameSessionData: "data",
+		IPAddress: "10.0.0.1", DNSName: "c1.example",
 		Port: 7777, MaximumPlayerSessionCount: 4, GameProperties: map[string]string{"mode": "duel"},
 	}); got != want {
 		t.Errorf("pushed %s, want %s", got, want)

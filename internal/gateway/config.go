@@ -130,7 +130,7 @@ func (c *Config) validate() error {
 		"BuildCheck is %q; use %q, %q or %q", c.BuildCheck, BuildOff, BuildWarn, BuildEnforce)
 	add(c.LocalFleet != "" && !localFleet.MatchString(c.LocalFleet),
 		"LocalFleet is %q; it must begin with fleet-", c.LocalFleet)
-	add(!arn.ValidRegion(c.Region), "Region is %q; use one such as eu-west-1", c.Region)
+	add(!arn.ValidRegion(c.Region) && c.Region != arn.LocalRegion, "Region is %q; use one such as eu-west-1", c.Region)
 	check := func(field string, t Target) {
 		if err := t.validate(c.Queues != nil); err != nil {
 			errs = append(errs, fmt.Errorf("gateway: %s: %w", field, err))

@@ -4,6 +4,7 @@
 //	GET    /v1/tickets/{id}/explain   why a matchmaking ticket waits
 //	GET    /v1/events                 the event feed
 //	GET    /v1/backup                 the whole region as one file; root key only
+//	GET    /v1/legacy                 the game servers on server SDK 3 and 4
 //	GET    /v1/nodes                  the nodes of a cluster
 //	DELETE /v1/nodes/{node}           removes a node for good; root key only
 //
@@ -52,7 +53,9 @@ type Config struct {
 	Feed   Feed
 	Backup func(ctx context.Context, to io.Writer) error // writes the whole region
 	Nodes  Nodes
+	Legacy func(ctx context.Context) any // describes the old game servers; nil: there are none
 	Keys   sigv4.Keys
+	Open   bool                       // requests need no valid signature; those for the root key do
 	Skew   time.Duration              // maximum clock difference of clients; 0 is sigv4.DefaultSkew
 	Ready  func(context.Context) bool // waits until requests can be answered
 	Clock  clockwork.Clock
@@ -82,19 +85,24 @@ type Handler struct {
 func New(c Config) *Handler {
 	d := &Handler{
 		Config: c, routes: http.NewServeMux(), lines: loglimit.New(c.Clock), stopped: make(chan struct{}),
-		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew, MaxExpires: maxExpires}),
+		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew, MaxExpires: maxExpires, Open: c.Open}),
 	}
 	d.routes.HandleFunc("GET /v1/placements/{id}", d.placement)
 	d.routes.HandleFunc("GET /v1/tickets/{id}/explain", d.ticket)
 	d.routes.HandleFunc("GET /v1/gamesessions/ended", d.endedSessions)
 	d.routes.HandleFunc("GET /v1/events", d.events)
 	d.routes.HandleFunc("GET /v1/backup", d.backup)
+	if c.Legacy != nil {
+		d.routes.HandleFunc("GET /v1/legacy", func(w http.ResponseWriter, r *http.Request) {
+			d.answer(w, c.Legacy(r.Context()), nil)
+		})
+	}
 	d.routes.HandleFunc("GET /v1/nodes", d.listNodes)
 	d.routes.HandleFunc("DELETE /v1/nodes/{node}", d.removeNode)
 	d.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, fault.New(fault.UnknownOperation, "Unknown request %s %.200s. See GET /v1/placements/{id}, "+
-			"/v1/tickets/{id}/explain, /v1/gamesessions/ended, /v1/events, /v1/backup and /v1/nodes.", r.Method,
-			r.URL.Path))
+			"/v1/tickets/{id}/explain, /v1/gamesessions/ended, /v1/events, /v1/backup, /v1/legacy and /v1/nodes.",
+			r.Method, r.URL.Path))
 	})
 	return d
 }

@@ -24,6 +24,7 @@ type connection struct {
 	endpoint     string // where it reconnects with the token; only if signed
 	push         func(Push)
 	replaced     func()
+	legacy       *LegacyRequest // nil: it is on server SDK 5
 
 	mu      sync.Mutex
 	session namedSession // the last one in a request
@@ -140,6 +141,9 @@ func (n *connection) startGameSession(push CreateGameSessionPush) {
 	n.started = push.GameSessionID
 	n.mu.Unlock()
 	if first {
+		if n.legacy != nil && n.legacy.Acknowledges {
+			n.all.starts.pushed(push.GameSessionID)
+		}
 		n.push(push)
 	}
 }
@@ -156,6 +160,9 @@ func (n *connection) terminate(by event.Time) {
 
 // ended asks the process to end, unless it ended by itself, and closes the connection.
 func (n *connection) ended(e *fleet.ProcessHasEnded) {
+	if e.Reason == fleet.EndedByMove { // by the endpoint, which connects it to another room
+		return
+	}
 	if e.Reason != fleet.EndedItself {
 		n.terminate(e.At)
 	}

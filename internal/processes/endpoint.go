@@ -101,7 +101,7 @@ type Push interface{ push() }
 
 // CreateGameSessionPush asks the process to start a game session.
 type CreateGameSessionPush struct {
-	GameSessionID, Name             string
+	GameSessionID, Name, FleetID    string
 	GameSessionData, MatchmakerData string
 	IPAddress, DNSName              string
 	Port, MaximumPlayerSessionCount int32

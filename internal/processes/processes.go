@@ -56,6 +56,7 @@ type Connections struct {
 	shards     []*registry
 	verifier   *sigv4.Verifier
 	signatures usedSignatures
+	starts     starts
 }
 
 // New returns the connections of a region, with none open.
@@ -211,7 +212,7 @@ func (c *Connections) createdPush(room fleet.RoomID, e *fleet.GameSessionCreated
 	return CreateGameSessionPush{
 		GameSessionID: c.router.GameSessionARN(room, e.ID), Name: e.Name, GameSessionData: e.Data,
 		MatchmakerData: e.MatchmakerData, IPAddress: e.IPAddress, DNSName: e.DNSName, Port: e.Port,
-		MaximumPlayerSessionCount: e.Maximum, GameProperties: propertyMap(e.Properties),
+		FleetID: string(room.Fleet), MaximumPlayerSessionCount: e.Maximum, GameProperties: propertyMap(e.Properties),
 	}
 }
 
@@ -220,7 +221,7 @@ func (c *Connections) sessionPush(room fleet.RoomID, g *fleet.GameSession) Creat
 	return CreateGameSessionPush{
 		GameSessionID: c.router.GameSessionARN(room, g.ID), Name: g.Name, GameSessionData: g.Data,
 		MatchmakerData: g.MatchmakerData, IPAddress: g.IPAddress, DNSName: g.DNSName, Port: g.Port,
-		MaximumPlayerSessionCount: g.Maximum, GameProperties: propertyMap(g.Properties),
+		FleetID: string(room.Fleet), MaximumPlayerSessionCount: g.Maximum, GameProperties: propertyMap(g.Properties),
 	}
 }
 

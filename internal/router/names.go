@@ -1,6 +1,8 @@
 package router
 
 import (
+	"strings"
+
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/wire/arn"
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -10,6 +12,9 @@ import (
 type Names struct {
 	Region  string // for example us-west-2
 	Account string // 12 digits
+
+	// Verbatim finds a game session by an id that is no ARN. nil: there are no such ids.
+	Verbatim func(given string) (room fleet.RoomID, id string, ok bool)
 }
 
 // FleetARN returns the ARN of a fleet.
@@ -28,8 +33,14 @@ func (n Names) GameSessionARN(room fleet.RoomID, id string) string {
 	return arn.GameSession(n.Region, string(room.Fleet), room.Location, id)
 }
 
-// ParseGameSession parses the ARN of a game session.
+// ParseGameSession parses the ARN of a game session, or finds one by an id that is no ARN.
 func (n Names) ParseGameSession(gameSessionArn string) (room fleet.RoomID, id string, err error) {
+	if n.Verbatim != nil && !strings.HasPrefix(gameSessionArn, "arn:") {
+		if room, id, ok := n.Verbatim(gameSessionArn); ok {
+			return room, id, nil
+		}
+		return fleet.RoomID{}, "", fault.New(fault.NotFound, "Game session %s not found", gameSessionArn)
+	}
 	region, fleetID, location, id, ok := arn.ParseGameSession(gameSessionArn)
 	switch {
 	case !ok:

@@ -41,7 +41,7 @@ func (s *service) openEndpoints(context.Context) error {
 	bodies := listen.NewBudget(int64(s.cfg.MaxBodyMemory) << 20)
 	handler, err := api.New(api.Config{
 		Handlers: append(s.plane.Handlers(), api.Refusals()...), Keys: s.plane, Skew: s.cfg.ClockSkew,
-		Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Open: s.cfg.Local(), Clock: s.cfg.Clock, Log: s.cfg.Log,
 		Ready: s.awaitReady,
 		Attach: func(ctx context.Context, c api.Call) context.Context {
 			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation})
@@ -59,7 +59,12 @@ func (s *service) openEndpoints(context.Context) error {
 		Servers: s.plane.Servers(), ProcessMemory: s.cfg.ProcessMemory,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets(),
 	})
+	var describe func(context.Context) any
+	if s.legacy != nil {
+		describe = s.legacy.report
+	}
 	s.operator = operator.New(operator.Config{
+		Legacy: describe, Open: s.cfg.Local(),
 		Region: s.plane, Feed: s.feed, Backup: s.backup, Nodes: operatedNodes{s}, Keys: s.plane, Skew: s.cfg.ClockSkew,
 		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})

@@ -15,10 +15,13 @@ func (s *service) reportExposure() {
 	if s.gateway != nil {
 		reportUnencrypted(s.cfg.Log, "gateway-listen", s.gateway.listener.Addr(), s.listening())
 	}
-	for _, port := range []*sidePort{s.scrapes, s.profiler} {
+	for _, port := range append(s.legacy.all(), s.scrapes, s.profiler) {
 		if port != nil {
 			reportOpen(s.cfg.Log, port.setting, port.listener.Addr())
 		}
+	}
+	if s.cfg.Local() {
+		reportOpen(s.cfg.Log, "listen", s.listener.Addr())
 	}
 	reportNATS(s.cfg.Log, s.cfg.Cluster.NATS)
 }

@@ -38,7 +38,7 @@ func (s *service) serve(ctx context.Context) error {
 	if s.gateway != nil {
 		group.Go(s.gateway.run)
 	}
-	for _, port := range []*sidePort{s.scrapes, s.profiler} {
+	for _, port := range append(s.legacy.all(), s.scrapes, s.profiler) {
 		group.Go(func() error { return port.run(ctx) })
 	}
 	group.Go(func() error { return s.announce(ctx) })
@@ -77,6 +77,9 @@ func (s *service) announce(ctx context.Context) error {
 	if s.nodes != nil && s.nodes.Open(ctx) != nil {
 		return nil // stopped before, or the owner of the catalog was
 	}
+	if err := s.plane.OpenLegacyFleet(ctx); err != nil {
+		return fmt.Errorf("legacy-fleet: %w", err)
+	}
 	close(s.ready)
 	key, created, err := s.plane.RootKey(ctx)
 	if err != nil {
@@ -97,7 +100,7 @@ func (s *service) endpoints(key credentials.AccessKey) config.Endpoints {
 		HTTP: "http://" + host, WS: "ws://" + host, WSS: "wss://" + host,
 		CAFile: s.caFile, AccessKey: key.ID, SecretKey: key.Secret, Region: s.cfg.Region,
 		Gateway: s.gateway.url(s.cfg.Plaintext != "refuse"), Metrics: s.scrapes.url("/metrics"),
-		Pprof: s.profiler.url("/debug/pprof/"),
+		Pprof: s.profiler.url("/debug/pprof/"), Legacy: s.legacy.addresses(),
 	}
 	if s.cfg.Plaintext == "refuse" {
 		e.HTTP, e.WS = "https://"+host, ""
@@ -114,7 +117,7 @@ func (s *service) closeEndpoints() error {
 	first, cancelFirst := context.WithTimeout(ctx, s.cfg.ShutdownTimeout/2)
 	defer cancelFirst()
 	s.operator.Stop()
-	err := errors.Join(s.gateway.close(first), s.servers.Close(ctx))
+	err := errors.Join(s.gateway.close(first), s.servers.Close(ctx), s.legacy.close(ctx))
 	var stopping errgroup.Group
 	for _, server := range []interface {
 		Shutdown(context.Context) error

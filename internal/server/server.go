@@ -133,6 +133,7 @@ type service struct {
 	scrapes  *sidePort // nil: no separate address for metrics
 	profiler *sidePort // nil: off
 	servers  *serversdk.Endpoint
+	legacy   *legacyPorts // nil: off
 	operator *operator.Handler
 	calls    *listen.Server
 	http     *http.Server    // for all but plain API calls
@@ -147,7 +148,7 @@ type service struct {
 func (s *service) open(ctx context.Context) error {
 	for _, open := range []func(context.Context) error{
 		s.openEngine, s.openCertificate, s.openJournals, s.openPort, s.openPlane, s.openMetrics, s.openProfiler,
-		s.openEndpoints, s.openGateway,
+		s.openLegacy, s.openEndpoints, s.openGateway,
 	} {
 		if err := open(ctx); err != nil {
 			return err
@@ -230,6 +231,9 @@ func (s *service) openPlane(context.Context) (err error) {
 		HistoryKept: s.cfg.History, HistoryDir: filepath.Join(s.cfg.Data, historyIndexDir),
 		SnapshotEvery: shard.SnapshotEvery{Records: s.cfg.SnapshotEvery}, FinalSnapshot: true,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.count, Metrics: s.metrics.Shard(),
+	}
+	if s.cfg.Legacy == config.On {
+		plane.Legacy = &control.Legacy{Fleet: s.cfg.LegacyFleet, Address: s.cfg.LegacyAddress, AnyFleet: s.cfg.Local()}
 	}
 	webhooks, err := openWebhooks(&s.cfg, s.feed, s.metrics.Webhook)
 	if err != nil {

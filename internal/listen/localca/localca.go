@@ -32,6 +32,8 @@ const (
 type Server struct {
 	Certificate tls.Certificate
 	CAFile      string // path of the CA's certificate, for clients
+
+	CertificateFile, KeyFile string // paths of the server's
 }
 
 // TLSConfig returns a configuration with the certificate, for TLS 1.2 and later.
@@ -84,7 +86,8 @@ func load(dir string, wanted []string, now time.Time) (Server, error) {
 			return Server{}, fmt.Errorf("local CA: issue a server certificate: %w", err)
 		}
 	}
-	return Server{Certificate: cert, CAFile: d.path(caCert)}, nil
+	return Server{Certificate: cert, CAFile: d.path(caCert),
+		CertificateFile: d.path(serverCert), KeyFile: d.path(serverKey)}, nil
 }
 
 // The files of a directory.

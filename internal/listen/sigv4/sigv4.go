@@ -63,6 +63,9 @@ type Config struct {
 	Service string        // required in signatures; "": "gamelift"
 	Skew    time.Duration // maximum difference of clocks; 0: DefaultSkew
 
+	// Open accepts requests without a valid signature, except those of web pages.
+	Open bool
+
 	// MaxExpires limits the validity of presigned requests; 0: the constant MaxExpires.
 	MaxExpires time.Duration
 }
@@ -73,12 +76,13 @@ type Verifier struct {
 	service     string
 	skew        time.Duration
 	maxExpires  time.Duration
+	open        bool
 	signingKeys keyCache
 }
 
 // New returns a verifier.
 func New(c Config) *Verifier {
-	v := &Verifier{keys: c.Keys, service: c.Service, skew: c.Skew, maxExpires: c.MaxExpires}
+	v := &Verifier{keys: c.Keys, service: c.Service, skew: c.Skew, maxExpires: c.MaxExpires, open: c.Open}
 	if v.service == "" {
 		v.service = "gamelift"
 	}
@@ -95,6 +99,19 @@ func New(c Config) *Verifier {
 // sent. The error is a *fault.Error of kind MissingAuthenticationToken, IncompleteSignature, InvalidSignature,
 // UnrecognizedClient or ExpiredToken.
 func (v *Verifier) Verify(r *listen.Request, body [sha256.Size]byte, now time.Time) (Caller, error) {
+	if !v.open {
+		return v.verify(r, body, now)
+	}
+	if err := notFromWebPage(r); err != nil {
+		return Caller{}, err
+	}
+	if caller, err := v.verify(r, body, now); err == nil {
+		return caller, nil
+	}
+	return Caller{Principal: "anyone"}, nil // without a key id, which could be that of another caller
+}
+
+func (v *Verifier) verify(r *listen.Request, body [sha256.Size]byte, now time.Time) (Caller, error) {
 	claim, cred, err := v.claim(r, now)
 	if err != nil {
 		return Caller{}, err
@@ -117,8 +134,20 @@ func (v *Verifier) Verify(r *listen.Request, body [sha256.Size]byte, now time.Ti
 // Check checks the signature of r as far as its head allows: whether the access key exists, and the time is valid.
 // Errors are those of [Verifier.Verify].
 func (v *Verifier) Check(r *listen.Request, now time.Time) error {
+	if v.open {
+		return notFromWebPage(r)
+	}
 	_, _, err := v.claim(r, now)
 	return err
+}
+
+// notFromWebPage rejects requests of web pages, to which browsers add an Origin header. They must not reach a service
+// without authentication.
+func notFromWebPage(r *listen.Request) error {
+	if _, times := r.Header.Lookup("Origin"); times > 0 {
+		return fault.New(fault.AccessDenied, "Web pages may not call this service: the request has an Origin header.")
+	}
+	return nil
 }
 
 // claim returns the claim of r, with the credential of its key.
