@@ -72,6 +72,7 @@ type Endpoint struct {
 	servers map[serverKey]*server
 	sockets map[link]struct{}
 	swept   time.Time
+	sweepAt int // number of servers
 }
 
 // A serverKey identifies a game server. Number is 0, or distinguishes another one with the same pID.
@@ -98,7 +99,7 @@ func New(c Config) *Endpoint {
 	}
 	e := &Endpoint{
 		Config: c, lines: loglimit.New(c.Clock),
-		servers: map[serverKey]*server{}, sockets: map[link]struct{}{}, swept: c.Clock.Now(),
+		servers: map[serverKey]*server{}, sockets: map[link]struct{}{}, swept: c.Clock.Now(), sweepAt: 1000,
 	}
 	e.writers.Running = &e.running
 	e.upgrader = websocket.Upgrader{
@@ -161,21 +162,32 @@ func (e *Endpoint) join(key serverKey, about about) *server {
 	e.sweep()
 	s := e.servers[key]
 	if s == nil {
-		s = &server{endpoint: e, key: key, requests: map[string]int{}}
+		s = &server{endpoint: e, key: key, left: e.Clock.Now(), requests: map[string]int{}}
 		e.servers[key] = s
 	}
 	s.learn(about)
 	return s
 }
 
-// sweep forgets servers that have had no socket for long.
+// sweep forgets servers that have ended, or have had no socket for long: once a minute, and whenever their number has
+// doubled.
 func (e *Endpoint) sweep() {
 	now := e.Clock.Now()
-	if now.Sub(e.swept) < keptAfter/10 {
+	if now.Sub(e.swept) < keptAfter/10 && len(e.servers) < e.sweepAt {
 		return
 	}
 	e.swept = now
 	maps.DeleteFunc(e.servers, func(_ serverKey, s *server) bool { return s.leftBefore(now.Add(-keptAfter)) })
+	e.sweepAt = max(1000, 2*len(e.servers))
+}
+
+// forget forgets a server that could not be connected.
+func (e *Endpoint) forget(s *server) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.servers[s.key] == s && s.leftBefore(e.Clock.Now().Add(time.Nanosecond)) {
+		delete(e.servers, s.key)
+	}
 }
 
 // add adds an open socket; false if the endpoint was closed meanwhile.

@@ -83,6 +83,7 @@ func (e *Endpoint) serveCall(w http.ResponseWriter, r *http.Request) {
 func (e *Endpoint) call(r *http.Request, pid, target string, body []byte) (string, error) {
 	s := e.join(serverKey{address: addressOf(r), pid: pid}, about{protocol: overHTTP})
 	if err := s.connect(r.Context(), true); err != nil {
+		e.forget(s)
 		return "", err
 	}
 	type answer struct {

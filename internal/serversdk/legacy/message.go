@@ -66,6 +66,15 @@ var schemas = map[string]schema[message]{
 	"StopMatchmakingRequest":     {1: ticketField, 2: gameSessionField, 3: configurationField},
 }
 
+// names are the names of the messages.
+var names = func() map[string]string {
+	all := map[string]string{}
+	for name := range schemas {
+		all[name] = name
+	}
+	return all
+}()
+
 var (
 	gameSessionField   = field[message]{text: func(m *message, s string) { m.GameSession = s }}
 	playerSessionField = field[message]{text: func(m *message, s string) { m.PlayerSession = s }}
@@ -172,6 +181,7 @@ func parseRequest(name string, data []byte) (short string, m message, err error)
 	if !ok {
 		return "", m, fmt.Errorf("unknown message %.100q", name)
 	}
+	short = names[short] // does not refer to the request, because reports keep it
 	if m, err = decode(fields, data); err != nil {
 		return short, m, fmt.Errorf("message %s: %w", short, err)
 	}

@@ -46,7 +46,7 @@ type server struct {
 	asking  map[link]bool              // sockets over which requests have come
 	pending int                        // requests
 	opened  time.Time                  // when the first of the present sockets was opened
-	left    time.Time                  // when the last socket was closed
+	left    time.Time                  // when the last socket was closed, or it was created
 
 	readyOver link // the socket over which ProcessReady came; nil: none since the process was connected
 	ended     bool // the process has ended
@@ -184,7 +184,7 @@ type gone struct{ link }
 func (s *server) leftBefore(t time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.links) == 0 && s.conn == nil && s.left.Before(t)
+	return len(s.links) == 0 && s.conn == nil && (s.ended || s.left.Before(t))
 }
 
 // A readiness is what ProcessReady means.

@@ -49,6 +49,7 @@ func clip(text string) string { return text[:min(len(text), maxPID)] }
 func (e *Endpoint) openSocket(w http.ResponseWriter, r *http.Request, a about, pid string) {
 	s := e.join(serverKey{address: addressOf(r), pid: pid}, a)
 	if err := s.connect(r.Context(), false); err != nil {
+		e.forget(s)
 		e.refuse(w, statusOf(err), fault.Of(err).Message)
 		return
 	}
