@@ -31,6 +31,9 @@ while, and deletes them again. Without --rate every connection works as fast as
 it is answered; with it, so many operations per second are started, and the time
 of an operation counts from when it was due.
 
+With --sdk legacy the game servers of profile lives use server SDK 3 instead, and
+join the service's fleet for old game servers, which needs legacy=on.
+
 Without an endpoint, in --endpoint or AWS_ENDPOINT_URL_GAMELIFT, a service is
 started as a separate process, with its data in a temporary directory.
 
@@ -43,6 +46,7 @@ Profiles (all of them, if none is named):
   muster bench sessions --pool 10000 --rate 1000 --json sessions.json
   muster bench matchmaking --rate 2000 --waiting 10000
   ` + sourceDev() + `; muster bench search --pool 500
+  muster bench lives --sdk legacy
   muster bench lives --endpoint https://games.example.com:9080 --access-key AKIA… --secret-key …`,
 		ValidArgs: profileNames(),
 	}
@@ -51,6 +55,11 @@ Profiles (all of them, if none is named):
 		profiles, err := chosenProfiles(names)
 		if err != nil {
 			return &misuseError{err}
+		}
+		for _, p := range profiles {
+			if err := b.config.CheckSDK(p); err != nil {
+				return &misuseError{err}
+			}
 		}
 		if err := b.complete(); err != nil {
 			return &misuseError{err}
@@ -92,6 +101,9 @@ func (b *benchmark) addFlags(command *cobra.Command) {
 		"URL for game servers (environment MUSTER_WS_URL; default: from RegisterCompute)")
 	f.StringVar(&c.MetricsURL, "metrics-url", "", "the service's Prometheus metrics (default ENDPOINT/metrics)")
 	f.StringVar(&b.caFile, "ca-file", "", "PEM file of the CA to trust (environment MUSTER_CA_FILE)")
+	f.StringVar(&c.SDK, "sdk", c.SDK, "server SDK of the game servers: 5, or legacy in profile lives")
+	f.StringVar(&c.LegacyAddress, "legacy-address", c.LegacyAddress, "TCP address of socket.io, with --sdk legacy")
+	f.StringVar(&c.LegacyFleet, "legacy-fleet", c.LegacyFleet, "fleet of the game servers, with --sdk legacy")
 	f.IntVar(&c.Connections, "connections", c.Connections, "connections, each with one operation at a time")
 	f.IntVar(&c.InFlight, "in-flight", c.InFlight, "requests in flight per game server, in profile accept")
 	f.DurationVar(&c.Duration, "duration", c.Duration, "how long to work")
@@ -131,7 +143,7 @@ func (b *benchmark) complete() (err error) {
 // run runs the profiles, with its own service if no endpoint is set.
 func (b *benchmark) run(ctx context.Context, profiles []bench.Profile) (err error) {
 	if b.config.Endpoint == "" {
-		own, err := startBenchService(ctx, b.talk, b.pprof)
+		own, err := startBenchService(ctx, b.talk, b.pprof, b.config)
 		if err != nil {
 			return err
 		}

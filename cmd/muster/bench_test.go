@@ -51,6 +51,31 @@ func TestBench(t *testing.T) {
 	}
 }
 
+// TestBenchLegacy runs lives on server SDK 3, with a fleet of another name.
+func TestBenchLegacy(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	file := filepath.Join(t.TempDir(), "bench.json")
+	got := execute(t, nil, "bench", "lives", "--sdk", "legacy", "--legacy-fleet", "fleet-bench", "--duration", "200ms",
+		"--connections", "3", "--json", file)
+	if got.status != exitOK || !strings.Contains(got.stdout, " legacy ") {
+		t.Fatalf("status %d: %s%s", got.status, got.stdout, got.stderr)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report benchReport
+	if err := json.Unmarshal(text, &report); err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Results) != 1 {
+		t.Fatalf("the file holds %s", text)
+	}
+	if r := report.Results[0]; r.SDK != bench.SDKLegacy || r.Units == 0 || r.Failures() > 0 || r.Server == nil {
+		t.Errorf("%d %s on SDK %q, errors %v, server %+v", r.Units, r.Unit, r.SDK, r.Errors, r.Server)
+	}
+}
+
 func TestBenchMisuse(t *testing.T) {
 	for want, args := range map[string][]string{
 		"unknown profile \"seats\": must be one of players, ": {"bench", "seats"},
@@ -58,6 +83,13 @@ func TestBenchMisuse(t *testing.T) {
 		"--pprof-listen is": {"bench", "player", "--endpoint", "http://127.0.0.1:1", "--pprof-listen", "127.0.0.1:0"},
 		"no certificate": {"bench", "player", "--endpoint", "https://127.0.0.1:1", "--access-key", "a",
 			"--secret-key", "b", "--region", "r", "--ca-file", os.DevNull},
+
+		"profile players needs server SDK 5": {"bench", "--sdk", "legacy"},
+		"profile player needs server SDK 5":  {"bench", "lives", "player", "--sdk", "legacy"},
+		`the server SDK "4" must be`:         {"bench", "lives", "--sdk", "4"},
+		"has one location, not 2":            {"bench", "lives", "--sdk", "legacy", "--locations", "2"},
+		`the legacy address "localhost"`: {"bench", "lives", "--sdk", "legacy",
+			"--legacy-address", "localhost"},
 	} {
 		if got := execute(t, nil, args...); got.status != exitMisuse || !strings.Contains(got.stderr, want) {
 			t.Errorf("%v: status %d: %s", args, got.status, got.stderr)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,10 +26,11 @@ type benchService struct {
 	cancel  context.CancelFunc
 	data    string
 	profile map[string]string // the AWS profile that it has written
+	legacy  string            // address of socket.io; "": off
 }
 
-// startBenchService starts a service and waits until it answers.
-func startBenchService(ctx context.Context, log io.Writer, pprof string) (s *benchService, err error) {
+// startBenchService starts a service for a run and waits until it answers.
+func startBenchService(ctx context.Context, log io.Writer, pprof string, c bench.Config) (s *benchService, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -37,10 +39,17 @@ func startBenchService(ctx context.Context, log io.Writer, pprof string) (s *ben
 	if s.data, err = os.MkdirTemp("", "muster-bench-"); err != nil {
 		return nil, err
 	}
+	var legacy []string
+	if c.SDK == bench.SDKLegacy {
+		if legacy, err = s.legacySettings(ctx, c.LegacyFleet); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(s.data))
+		}
+	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it must outlive ctx, for cleaning up
 	s.cancel = cancel
-	s.command = exec.CommandContext(life, program, "serve", "--data", s.data, "--listen", "127.0.0.1:0",
-		"--gateway-listen", "", "--log-level", "warn", "--pprof-listen", pprof)
+	args := []string{"serve", "--data", s.data, "--listen", "127.0.0.1:0", "--gateway-listen", "",
+		"--log-level", "warn", "--pprof-listen", pprof}
+	s.command = exec.CommandContext(life, program, append(args, legacy...)...)
 	apart(s.command)
 	s.command.Env = withoutSettings(os.Environ())
 	s.command.Stderr = log
@@ -52,6 +61,24 @@ func startBenchService(ctx context.Context, log io.Writer, pprof string) (s *ben
 	fmt.Fprintf(log, "bench: started a service at %s (process %d, data in %s)\n",
 		s.profile["endpoint_url"], s.command.Process.Pid, s.data)
 	return s, nil
+}
+
+// legacySettings returns the settings for old game servers, on free ports.
+func (s *benchService) legacySettings(ctx context.Context, fleet string) ([]string, error) {
+	const host, count = "127.0.0.1", 3 // socket.io, HTTP and WebSocket
+	var ports []string
+	for range count {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
+		if err != nil {
+			return nil, fmt.Errorf("find a free port: %w", err)
+		}
+		defer l.Close()                                    // after the last one is found, so that they differ
+		_, port, _ := net.SplitHostPort(l.Addr().String()) // a TCP address has one
+		ports = append(ports, port)
+	}
+	s.legacy = net.JoinHostPort(host, ports[0])
+	return []string{"--legacy=on", "--legacy-listen", host, "--legacy-ports", strings.Join(ports, ","),
+		"--legacy-fleet", fleet}, nil
 }
 
 // withoutSettings removes settings for other services.
@@ -104,6 +131,9 @@ func (s *benchService) readProfile() error {
 func (s *benchService) aim(c *bench.Config) {
 	c.Endpoint = s.profile["endpoint_url"]
 	c.WebSocketURL = "ws" + strings.TrimPrefix(c.Endpoint, "http")
+	if s.legacy != "" {
+		c.LegacyAddress = s.legacy
+	}
 	c.MetricsURL = c.Endpoint + "/metrics"
 	c.Credentials = sigv4.ClientCredentials{
 		AccessKey: s.profile["aws_access_key_id"], SecretKey: s.profile["aws_secret_access_key"],

@@ -10,7 +10,7 @@ func TestDoors(t *testing.T) {
 	const games = 3
 	guests := make([]guest, games*slotsPerSession)
 	for i := range guests {
-		guests[i].process = &process{place: i / slotsPerSession}
+		guests[i].process = &process{}
 	}
 	var next atomic.Int64
 	doors := []*guestList{{guests: guests, next: &next}, {guests: guests, next: &next}}

@@ -1,8 +1,11 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"fmt"
+	"net"
 	"slices"
 	"time"
 
@@ -18,6 +21,10 @@ type Config struct {
 	MetricsURL   string      // Prometheus metrics of the service; "": not measured
 	TLS          *tls.Config // nil: trust the system's CAs
 	Credentials  sigv4.ClientCredentials
+
+	SDK           string // of the game servers: SDK5 or SDKLegacy; "": SDK5
+	LegacyAddress string // host:port of socket.io; SDKLegacy only
+	LegacyFleet   string // which game servers join, created by the service; SDKLegacy only
 
 	Connections int           // workers, each with an HTTP connection
 	InFlight    int           // requests in flight per game server, in profile accept
@@ -39,9 +46,16 @@ type Config struct {
 	Clock clockwork.Clock
 }
 
+// The server SDKs of game servers.
+const (
+	SDK5      = "5"
+	SDKLegacy = "legacy" // server SDK 3, with socket.io
+)
+
 // DefaultConfig is a run of ten seconds, without an endpoint.
 func DefaultConfig() Config {
 	return Config{
+		SDK: SDK5, LegacyAddress: "127.0.0.1:5757", LegacyFleet: "fleet-123",
 		Connections: 64, InFlight: 1, Duration: 10 * time.Second, Batch: 25, Locations: 1, Limit: 20, Waiting: 10_000,
 		Filter: "hasAvailablePlayerSessions=true", Sort: "creationTimeMillis ASC",
 	}
@@ -49,6 +63,7 @@ func DefaultConfig() Config {
 
 // fill sets the defaults for a profile.
 func (c Config) fill(p Profile) Config {
+	c.SDK = cmp.Or(c.SDK, SDK5)
 	if c.Pool == 0 {
 		c.Pool = p.Pool
 	}
@@ -69,6 +84,27 @@ func (c Config) fill(p Profile) Config {
 	return c
 }
 
+// CheckSDK reports whether the profile can run with the server SDK.
+func (c Config) CheckSDK(p Profile) error {
+	switch c.SDK {
+	case "", SDK5:
+		return nil
+	case SDKLegacy:
+	default:
+		return fmt.Errorf("the server SDK %q must be %s or %s", c.SDK, SDK5, SDKLegacy)
+	}
+	if !p.Legacy {
+		return fmt.Errorf("profile %s needs server SDK 5", p.Name)
+	}
+	if c.Locations > 1 {
+		return fmt.Errorf("the fleet of server SDK %s has one location, not %d", SDKLegacy, c.Locations)
+	}
+	if _, _, err := net.SplitHostPort(c.LegacyAddress); err != nil {
+		return fmt.Errorf("the legacy address %q must be HOST:PORT", c.LegacyAddress)
+	}
+	return nil
+}
+
 // Progress is the last second of a run.
 type Progress struct {
 	Elapsed    time.Duration // since the start
@@ -84,6 +120,7 @@ type Profile struct {
 	Unit      string // result of an operation, in the plural
 	Pool      int    // default of Config.Pool; 0: the profile needs no pool
 	Locations int    // minimum for the fleet
+	Legacy    bool   // it also runs with SDKLegacy
 
 	// prepare creates resources and returns a function that makes a worker's operation.
 	prepare func(context.Context, *site) (func(worker int) operation, error)

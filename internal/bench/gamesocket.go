@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -26,12 +27,14 @@ const (
 	socketBuffer = 1 << 10
 	// maxFrame is the maximum size of a message from the service, in bytes.
 	maxFrame = 1 << 20
+	// maxReason is the maximum size of the text of a refusal, in bytes.
+	maxReason = 200
 	// writeLimit is how long a write may take.
 	writeLimit = 10 * time.Second
 )
 
-// A gameSocket is a minimal WebSocket of a game server. It sends text messages, each in one write as the SDKs do, and
-// passes received ones on, on the reading goroutine.
+// A gameSocket is a minimal WebSocket of a game server. It sends each message in one write as the SDKs do, and passes
+// received text messages on, on the reading goroutine.
 // Source: RFC 6455.
 type gameSocket struct {
 	conn net.Conn
@@ -109,17 +112,19 @@ func upgrade(c *conn) error {
 	if err := c.readBody(a); err != nil {
 		return err
 	}
-	return &refusal{connectAction, a.status, textMember(c.body, "ErrorMessage")}
+	text := bytes.TrimSpace(c.body[:min(len(c.body), maxReason)])
+	return &refusal{connectAction, a.status, cmp.Or(textMember(c.body, "ErrorMessage"), string(text))}
 }
 
 // The frames in use. Source: RFC 6455 section 5.2.
 const (
-	final   = 0x80
-	opText  = 0x1
-	opClose = 0x8
-	opPing  = 0x9
-	opPong  = 0xa
-	masked  = 0x80
+	final    = 0x80
+	opText   = 0x1
+	opBinary = 0x2
+	opClose  = 0x8
+	opPing   = 0x9
+	opPong   = 0xa
+	masked   = 0x80
 )
 
 var errFrame = errors.New("the service sent an invalid frame")
@@ -195,6 +200,20 @@ func (s *gameSocket) write(opcode byte, payload []byte) error {
 	b := frames.Get().(*[]byte)
 	defer frames.Put(b)
 	*b = appendMasked((*b)[:0], opcode, payload, mathrand.Uint32())
+	return s.send(*b)
+}
+
+// writeAttached sends a text message and a binary one, with none between them, in one write.
+func (s *gameSocket) writeAttached(text, attachment []byte) error {
+	b := frames.Get().(*[]byte)
+	defer frames.Put(b)
+	*b = appendMasked((*b)[:0], opText, text, mathrand.Uint32())
+	*b = appendMasked(*b, opBinary, attachment, mathrand.Uint32())
+	return s.send(*b)
+}
+
+// send sends whole frames.
+func (s *gameSocket) send(frames []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := time.Now(); s.deadline.Sub(now) < writeLimit/2 { // setting it each time would cost too much
@@ -203,7 +222,7 @@ func (s *gameSocket) write(opcode byte, payload []byte) error {
 			return err
 		}
 	}
-	_, err := s.conn.Write(*b)
+	_, err := s.conn.Write(frames)
 	return err
 }
 

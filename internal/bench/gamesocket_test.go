@@ -202,7 +202,7 @@ func converse(t *testing.T, part func(script)) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newProcess(socket, 0)
+	p := newProcess(socket)
 	t.Cleanup(func() {
 		p.fail(errEnded)
 		<-p.gone

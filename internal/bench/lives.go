@@ -10,6 +10,7 @@ var livesProfile = Profile{
 	Name:    "lives",
 	Summary: "whole lives of a process: connect, ready, game session, activate, accept a player, end, disconnect",
 	Unit:    "lives",
+	Legacy:  true,
 	prepare: func(_ context.Context, s *site) (func(int) operation, error) {
 		return func(worker int) operation {
 			l := &lives{site: s, worker: worker, creator: newCreator(s)}
@@ -29,7 +30,7 @@ type lives struct {
 // live runs one process. The game session that the worker creates may reach the process of another worker, and another
 // one this process: there are always as many waiting processes as pending calls.
 func (l *lives) live(ctx context.Context) (err error) {
-	p, err := l.site.connect(ctx, l.creator.conn, l.worker)
+	p, err := l.site.connectServer(ctx, l.creator.conn, l.worker)
 	if err != nil {
 		return err
 	}
@@ -38,14 +39,14 @@ func (l *lives) live(ctx context.Context) (err error) {
 	if err := p.ready(ctx, func(session string) { begun <- session }); err != nil {
 		return err
 	}
-	if _, err := l.creator.create(ctx, p.place); err != nil {
+	if _, err := l.creator.create(ctx, l.site.location(l.worker)); err != nil {
 		return err
 	}
 	id, err := receive(ctx, l.creator.limit, begun)
 	if err != nil {
 		return err
 	}
-	if err := p.ask(ctx, activateGameSession, p.inSession); err != nil {
+	if err := p.activate(ctx); err != nil {
 		return err
 	}
 	ticket, err := l.reserve(ctx, id)

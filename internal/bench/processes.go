@@ -8,52 +8,15 @@ import (
 	mathrand "math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"sync"
 	"time"
 )
 
-const (
-	// sessionLimit is how long a game session may take to reach its process, or to be activated there.
-	sessionLimit = 20 * time.Second
-	// requestLimit is how long a reply may take. Source: server SDK 5, SERVICE_CALL_TIMEOUT.
-	requestLimit = 20 * time.Second
-	// healthInterval is the interval of health reports, plus or minus healthJitter. Source: server SDK 5,
-	// HEALTHCHECK_INTERVAL and HEALTHCHECK_MAX_JITTER.
-	healthInterval = 60 * time.Second
-	healthJitter   = 10 * time.Second
-)
-
-var (
-	// errNoGameSession: a created game session was not activated.
-	errNoGameSession = errors.New("game session not activated in time")
-	// errNoReply: a request was not answered.
-	errNoReply = fmt.Errorf("no reply in time: %w", os.ErrDeadlineExceeded)
-	// errEnded: the process was ended by this program.
-	errEnded = errors.New("the process has ended")
-)
-
-// A process is a game server. It stays connected until it ends, and does not reconnect.
+// A process is a game server on server SDK 5. It stays connected until it ends, and does not reconnect.
 type process struct {
-	socket *gameSocket
-	place  int           // number of its location
-	ids    string        // prefix of its request ids
-	gone   chan struct{} // closed when the socket is no longer read
-
-	mu      sync.Mutex
-	start   func(session string) // receives the game session to host, on the reading goroutine
-	last    uint64               // number of the last request
-	waiting []awaited
-	session string
-	failure error       // why requests fail
-	health  *time.Timer // until the next report; nil while not ready
-}
-
-type awaited struct {
-	number uint64
-	action string
-	done   func(error)
+	gameConn
+	ids string // prefix of its request ids
 }
 
 // connect creates a game server and connects it, not yet ready.
@@ -74,40 +37,16 @@ func (s *site) connect(ctx context.Context, c *conn, number int) (*process, erro
 	if err != nil {
 		return nil, err
 	}
-	return newProcess(socket, s.location(number)), nil
+	return newProcess(socket), nil
 }
 
-func newProcess(socket *gameSocket, place int) *process {
+func newProcess(socket *gameSocket) *process {
 	p := &process{
-		socket: socket, place: place, gone: make(chan struct{}),
-		ids: fmt.Sprintf("%08x-%04x-4000-8000-", mathrand.Uint32(), mathrand.Uint32()>>16),
+		gameConn: newGameConn(socket),
+		ids:      fmt.Sprintf("%08x-%04x-4000-8000-", mathrand.Uint32(), mathrand.Uint32()>>16),
 	}
-	go p.run()
+	go p.run(p.receive)
 	return p
-}
-
-// run receives messages until the socket is closed.
-func (p *process) run() {
-	defer close(p.gone)
-	p.fail(p.socket.read(p.receive))
-}
-
-// fail ends all pending requests and the health reports. The first reason is kept.
-func (p *process) fail(reason error) {
-	p.socket.close()
-	p.mu.Lock()
-	if p.failure == nil {
-		p.failure = reason
-	}
-	waiting := p.waiting
-	p.waiting = nil
-	if p.health != nil {
-		p.health.Stop()
-	}
-	p.mu.Unlock()
-	for _, w := range waiting {
-		w.done(reason)
-	}
 }
 
 func (p *process) receive(message []byte) {
@@ -116,15 +55,7 @@ func (p *process) receive(message []byte) {
 		return
 	}
 	if textMember(message, "Action") == "CreateGameSession" {
-		id := textMember(message, "GameSessionId")
-		p.mu.Lock()
-		known := p.session == id // the service repeats it until the activation
-		p.session = id
-		start := p.start
-		p.mu.Unlock()
-		if !known && start != nil {
-			start(id)
-		}
+		p.assign(textMember(message, "GameSessionId"))
 	}
 }
 
@@ -157,38 +88,11 @@ func (p *process) replied(id, message []byte) {
 	w.done(nil)
 }
 
-// complete removes a pending request.
-func (p *process) complete(number uint64) (awaited, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i, w := range p.waiting {
-		if w.number == number {
-			end := len(p.waiting) - 1
-			p.waiting[i] = p.waiting[end]
-			p.waiting[end] = awaited{}
-			p.waiting = p.waiting[:end]
-			return w, true
-		}
-	}
-	return awaited{}, false
-}
-
-// messages holds buffers for requests.
-var messages = sync.Pool{New: func() any { b := make([]byte, 0, socketBuffer); return &b }}
-
 // request sends a request. done is called once, at the latest when the socket is closed, and must not block. fields
 // appends the members for the action.
 func (p *process) request(action string, done func(error), fields func([]byte) []byte) {
-	p.mu.Lock()
-	failure := p.failure
-	p.last++
-	number := p.last
-	if failure == nil {
-		p.waiting = append(p.waiting, awaited{number, action, done})
-	}
-	p.mu.Unlock()
-	if failure != nil {
-		done(failure)
+	number, ok := p.begin(action, done)
+	if !ok {
 		return
 	}
 	b := messages.Get().(*[]byte)
@@ -207,52 +111,22 @@ func (p *process) request(action string, done func(error), fields func([]byte) [
 	}
 }
 
-// A waiter waits for one reply at a time.
-type waiter struct {
-	reply chan error
-	done  func(error)
-	limit *time.Timer
-}
-
-// waiters are idle waiters.
-var waiters = sync.Pool{New: func() any {
-	w := &waiter{reply: make(chan error, 1), limit: time.NewTimer(requestLimit)}
-	w.done = func(err error) { w.reply <- err }
-	return w
-}}
-
 // ask sends a request and waits for its reply.
 func (p *process) ask(ctx context.Context, action string, fields func([]byte) []byte) error {
-	w := waiters.Get().(*waiter)
-	w.limit.Reset(requestLimit)
-	p.request(action, w.done, fields)
-	select {
-	case err := <-w.reply:
-		w.limit.Stop()
-		waiters.Put(w)
-		return err
-	case <-w.limit.C: // a late reply may arrive: the waiter is not reused
-		return errNoReply
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return await(ctx, func(done func(error)) { p.request(action, done, fields) })
 }
 
 func none(b []byte) []byte { return b }
 
 // inSession appends the game session of the process.
 func (p *process) inSession(b []byte) []byte {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return appendField(b, "GameSessionId", p.session)
+	return appendField(b, "GameSessionId", p.gameSession())
 }
 
 // ready reports the game server ready and starts its health reports. start receives the game session and must not
 // block.
 func (p *process) ready(ctx context.Context, start func(session string)) error {
-	p.mu.Lock()
-	p.start = start
-	p.mu.Unlock()
+	p.onGameSession(start)
 	err := p.ask(ctx, "ActivateServerProcess", func(b []byte) []byte {
 		return append(b, `,"SdkVersion":"5.6.0","SdkLanguage":"Go","Port":7777,"LogPaths":[]`...)
 	})
@@ -264,17 +138,16 @@ func (p *process) ready(ctx context.Context, start func(session string)) error {
 
 // report reports the health, now and periodically.
 func (p *process) report() {
-	p.mu.Lock()
-	ended := p.failure != nil
-	if !ended {
-		p.health = time.AfterFunc(healthInterval-healthJitter+mathrand.N(2*healthJitter), p.report)
-	}
-	p.mu.Unlock()
-	if !ended {
+	if p.schedule(p.report) {
 		p.request("HeartbeatServerProcess", func(error) {}, func(b []byte) []byte {
 			return append(b, `,"HealthStatus":true`...)
 		})
 	}
+}
+
+// activate activates the game session of the process.
+func (p *process) activate(ctx context.Context) error {
+	return p.ask(ctx, activateGameSession, p.inSession)
 }
 
 // accept accepts a player session.
@@ -289,8 +162,7 @@ const activateGameSession = "ActivateGameSession"
 // end terminates the process and disconnects.
 func (p *process) end(ctx context.Context) error {
 	err := p.ask(ctx, "TerminateServerProcess", none)
-	p.fail(errEnded)
-	<-p.gone
+	p.disconnect()
 	return err
 }
 

@@ -48,6 +48,54 @@ func TestProfiles(t *testing.T) {
 	checkNothingIsLeft(t, s.Client)
 }
 
+// TestLegacyLives runs lives on server SDK 3, in a closed and in an open loop and in rounds.
+func TestLegacyLives(t *testing.T) {
+	s := mustertest.Start(t, func(c *muster.Config) { c.Legacy, c.LegacyPorts = "on", "0,0,0" })
+	p, _ := bench.Lookup("lives")
+	config := configFor(t, s.Endpoints)
+	config.SDK, config.LegacyAddress, config.Locations = bench.SDKLegacy, s.Legacy[0], 1
+	for loop, rate := range map[string]float64{"closed": 0, "open": 50} {
+		t.Run(loop, func(t *testing.T) {
+			config := config
+			config.Rate = rate
+			r, err := bench.Run(t.Context(), p, config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if judge(t, r); r.SDK != bench.SDKLegacy {
+				t.Errorf("server SDK %q", r.SDK)
+			}
+		})
+	}
+	t.Run("round", func(t *testing.T) {
+		config := config
+		config.Duration = time.Minute
+		b, err := bench.Open(t.Context(), p, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := b.Round(t.Context(), 9); r.Operations != 9 || r.Failures() != 0 {
+			t.Errorf("%d operations, errors %v", r.Operations, r.Errors)
+		}
+		if err := b.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("other fleet", func(t *testing.T) {
+		config := config
+		config.LegacyFleet = "fleet-124"
+		if r, err := bench.Run(t.Context(), p, config); r != nil || err == nil {
+			t.Errorf("ran in a fleet that does not exist: %v", err)
+		} else {
+			t.Log(err)
+		}
+	})
+	fleets := mustertest.Call(t, s.Client.DescribeFleetAttributes, &gamelift.DescribeFleetAttributesInput{})
+	if n := len(fleets.FleetAttributes); n != 1 || *fleets.FleetAttributes[0].FleetId != config.LegacyFleet {
+		t.Errorf("%d fleets are left, want the one of the service", n)
+	}
+}
+
 func judge(t *testing.T, r *bench.Result) {
 	t.Helper()
 	if r.Operations == 0 || r.Units < r.Operations || r.UnitsRate <= 0 || r.Failures() != 0 {
@@ -152,6 +200,8 @@ func TestRefusals(t *testing.T) {
 		"one location":                func(c *bench.Config) { c.Locations = 0 },
 		"duration":                    func(c *bench.Config) { c.Duration = 0 },
 		"negative":                    func(c *bench.Config) { c.Rate = -1 },
+		"player needs server SDK 5":   func(c *bench.Config) { c.SDK = bench.SDKLegacy },
+		"must be 5 or legacy":         func(c *bench.Config) { c.SDK = "3" },
 		"open files":                  func(c *bench.Config) { c.Pool = 1 << 60 },
 	} {
 		config := configFor(t, e)

@@ -14,6 +14,7 @@ import (
 type Result struct {
 	Profile     string    `json:"profile"`
 	Unit        string    `json:"unit"`
+	SDK         string    `json:"sdk"` // server SDK of the game servers: SDK5 or SDKLegacy
 	Began       time.Time `json:"began"`
 	Connections int       `json:"connections"`
 	InFlight    int       `json:"in_flight,omitempty"`    // per connection, if not 1
@@ -73,7 +74,7 @@ func cost(before, after usage, operations int64) Cost {
 // newResult combines the counts of the workers.
 func newResult(p Profile, cfg Config, began time.Time, o outcome, meters []*meter) *Result {
 	r := &Result{
-		Profile: p.Name, Unit: p.Unit, Began: began, Connections: cfg.Connections,
+		Profile: p.Name, Unit: p.Unit, SDK: cfg.SDK, Began: began, Connections: cfg.Connections,
 		OfferedRate: cfg.Rate, Locations: cfg.Locations,
 		Seconds: o.elapsed.Seconds(), Unsent: o.unsent, Exhausted: o.exhausted, Errors: map[string]int64{},
 	}
@@ -119,7 +120,7 @@ func (r *Result) Failures() (n int64) {
 // WriteTable writes results for people.
 func WriteTable(w io.Writer, results []*Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "profile\tconns\toffered/s\trate/s\tp50\tp90\tp99\tp99.9\tmax\terrors\tclient "+
+	fmt.Fprintln(t, "profile\tsdk\tconns\toffered/s\trate/s\tp50\tp90\tp99\tp99.9\tmax\terrors\tclient "+
 		"µs/op\tallocs/op\tserver µs/op\tallocs/op\t")
 	for _, r := range results {
 		offered, serverCPU, serverAllocations := "-", "-", "-"
@@ -130,8 +131,8 @@ func WriteTable(w io.Writer, results []*Result) error {
 			serverCPU, serverAllocations = microseconds(r.Server.CPUSecondsPerOp),
 				fmt.Sprintf("%.0f", r.Server.AllocationsPerOp)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%.0f\t%s\t%s\t\n",
-			r.Profile, r.Connections, offered, r.UnitsRate,
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%.0f\t%s\t%s\t\n",
+			r.Profile, r.SDK, r.Connections, offered, r.UnitsRate,
 			milliseconds(r.Latency.P50), milliseconds(r.Latency.P90), milliseconds(r.Latency.P99),
 			milliseconds(r.Latency.P999),
 			milliseconds(r.Latency.Max),

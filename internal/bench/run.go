@@ -34,7 +34,7 @@ type Bench struct {
 
 // Open prepares a profile, and cleans up if it fails. The game servers use ctx until Close.
 func Open(ctx context.Context, p Profile, cfg Config) (*Bench, error) {
-	if err := cfg.check(); err != nil {
+	if err := errors.Join(cfg.check(), cfg.CheckSDK(p)); err != nil {
 		return nil, err
 	}
 	cfg = cfg.fill(p)

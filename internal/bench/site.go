@@ -21,7 +21,7 @@ const (
 	helpers = 64
 )
 
-// A site is what a run creates in the service: a fleet with locations, computes and server processes.
+// A site is what a run uses in the service: a fleet with locations, computes and server processes.
 type site struct {
 	cfg      Config
 	endpoint endpoint
@@ -29,6 +29,7 @@ type site struct {
 
 	fleet     string
 	fleetArn  string
+	shared    bool   // the fleet and its location belong to the service, and are not deleted
 	queue     string // may be ""
 	queueArn  string
 	locations []string
@@ -55,7 +56,7 @@ type compute struct {
 	err         error
 }
 
-// openSite creates the fleet.
+// openSite creates the fleet, or joins that of the legacy SDK.
 func openSite(ctx context.Context, cfg Config) (*site, error) {
 	e, err := parseEndpoint(cfg.Endpoint, cfg.TLS)
 	if err != nil {
@@ -64,6 +65,9 @@ func openSite(ctx context.Context, cfg Config) (*site, error) {
 	s := &site{
 		cfg: cfg, endpoint: e, name: "bench-" + strings.ToLower(rand.Text()[:8]), socketURL: cfg.WebSocketURL,
 		computes: map[computeKey]*compute{},
+	}
+	if cfg.SDK == SDKLegacy {
+		return s, s.joinLegacyFleet(ctx)
 	}
 	return s, s.makeFleet(ctx)
 }
@@ -205,6 +209,15 @@ func (s *site) close(ctx context.Context) error {
 	if s.queue != "" {
 		errs = append(errs, c.ask(ctx, "DeleteGameSessionQueue", map[string]any{"Name": s.queue}, nil))
 	}
+	if !s.shared {
+		errs = append(errs, s.deleteFleet(ctx, c))
+	}
+	return errors.Join(errs...)
+}
+
+// deleteFleet deletes the fleet and its locations, as far as they were created.
+func (s *site) deleteFleet(ctx context.Context, c *conn) error {
+	var errs []error
 	if s.fleet != "" {
 		errs = append(errs, c.ask(ctx, "DeleteFleet", map[string]any{"FleetId": s.fleet}, nil))
 	}
