@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -288,11 +289,16 @@ func TestOldServerOverHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ws.Close() //nolint:errcheck // it is dropped
+	defer ws.Close()             //nolint:errcheck // it is dropped
+	pong := make(chan string, 1) // InitSDK waits for it
+	ws.SetPongHandler(func(data string) error { pong <- data; return nil })
+	if err := ws.WriteControl(websocket.PingMessage, []byte("alive"), time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	at := s.Legacy[1]
 	post := func(target string, body []byte, want int) string {
 		t.Helper()
-		request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.Legacy[1]+"/",
-			bytes.NewReader(body))
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+at+"/", bytes.NewReader(body))
 		request.Header.Set("gamelift-target", target)
 		request.Header.Set("gamelift-server-pid", "4343")
 		answer, err := s.http.Do(request)
@@ -316,6 +322,13 @@ func TestOldServerOverHTTP(t *testing.T) {
 	if _, text, err := ws.ReadMessage(); err != nil || !strings.Contains(string(text), `"@type":"type.googleapis.com/`+
 		`com.amazon.whitewater.auxproxy.pbuffer.ActivateGameSession","gameSession":{"gameSessionId":"`+id) {
 		t.Errorf("pushed %s, %v", text, err)
+	}
+	if data := <-pong; data != "alive" { // it came before the push
+		t.Errorf("pong %q", data)
+	}
+	if l, err := net.Listen("tcp", "[::1]:0"); err == nil { // localhost may be either
+		_ = l.Close()
+		at = "[::1]" + at[strings.LastIndexByte(at, ':'):]
 	}
 	post("GameSessionActivate", protobuf(id), 200)
 	post("AcceptPlayerSession", protobuf(id, ""), 400)

@@ -334,3 +334,24 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// AcceptPlayerSession is never answered.
+func (c *connection) AcceptPlayerSession(string, string, func(error)) { c.calls <- "Accept" }
+
+// TestFlood answers requests beyond the limit with an error.
+func TestFlood(t *testing.T) {
+	w := newWorld(t)
+	w.calls = make(chan string, maxPending+10)
+	a := w.dial()
+	w.expect(t, "Connect 4242")
+	for range maxPending {
+		a.ask(1, "AcceptPlayerSession", nil)
+	}
+	a.ask(2, "AcceptPlayerSession", nil)
+	if got := a.read(); !strings.HasPrefix(got, `432[false,"{\"status\":\"ERROR_400\"`) {
+		t.Errorf("received %s", got)
+	}
+	other := w.dial()
+	other.send("2")
+	other.receives("3")
+}
