@@ -193,17 +193,7 @@ func (e *Endpoint) Close(ctx context.Context) error {
 	e.closed = true
 	e.mu.Unlock()
 	e.CloseSockets()
-	ended := make(chan struct{})
-	go func() {
-		e.running.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return e.writers.Wait(ctx)
 }
 
 type encryptedKey struct{}

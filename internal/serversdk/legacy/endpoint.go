@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -115,8 +116,8 @@ func New(c Config) *Endpoint {
 // ready.
 func (e *Endpoint) admitted(w http.ResponseWriter, r *http.Request) bool {
 	switch {
-	case r.Header.Get("Origin") != "":
-		e.refuse(w, http.StatusForbidden, "Web pages may not connect here: the request has an Origin header.")
+	case fromWebPage(r.Header.Get("Origin")):
+		e.refuse(w, http.StatusForbidden, "Web pages may not connect here: the request has the Origin of one.")
 	case !e.enter():
 		e.refuse(w, http.StatusServiceUnavailable, "The service is stopping. Try again.")
 	case !e.Ready(r.Context()):
@@ -126,6 +127,13 @@ func (e *Endpoint) admitted(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	return false
+}
+
+// fromWebPage reports whether a browser has sent an Origin. The SDK for C# 3.x sends one, too: that of the URL that it
+// dials, ws://127.0.0.1:5757, or a host alone. Source: WebSocket4Net 0.15, the handshake.
+func fromWebPage(origin string) bool {
+	scheme, _, ok := strings.Cut(origin, "://")
+	return origin == "null" || ok && scheme != "ws" && scheme != "wss"
 }
 
 // enter counts a request, unless the endpoint is closed.
@@ -216,17 +224,7 @@ func (e *Endpoint) Close(ctx context.Context) error {
 	for _, l := range open {
 		l.close()
 	}
-	ended := make(chan struct{})
-	go func() {
-		e.running.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return e.writers.Wait(ctx)
 }
 
 // addressOf returns the address of the machine of a client. All addresses of this machine are the same: the SDK for C#

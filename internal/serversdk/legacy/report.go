@@ -17,7 +17,7 @@ import (
 // A Report describes the ports of old server SDKs and the game servers that are connected there. It is the answer to
 // GET /v1/legacy.
 type Report struct {
-	Addresses []string       `json:"addresses"` // that are listened on, in the order of the ports 5757, 5758, 5759
+	Addresses []string       `json:"addresses"` // of the ports 5757, 5758 and 5759: with localhost two each
 	Fleet     string         `json:"fleet"`     // which new game servers join
 	Servers   []ServerReport `json:"servers"`   // by address and pID
 }

@@ -169,7 +169,7 @@ func (s *server) onConnection(conn processes.LegacyConnection, r *request,
 	done func(string, error), plain func(error)) {
 	switch r.name {
 	case "ProcessEnding":
-		conn.Terminate(plain)
+		conn.Terminate(func(err error) { s.terminated(err, plain) })
 	case "ReportHealth":
 		conn.Heartbeat(r.Healthy, plain)
 	case "GameSessionActivate":
@@ -202,7 +202,7 @@ func (s *server) processReady(r *request, done func(string, error)) {
 	activate := func() {
 		conn := of.connection()
 		if conn == nil {
-			done("", errLost)
+			of.readied(r.from, errLost, done)
 			return
 		}
 		about := of.sdk()
@@ -269,11 +269,14 @@ func (s *server) activatedNow(conn processes.LegacyConnection, id string, err er
 	plain(err)
 }
 
-// forgetSession forgets the game session that the game server has started: the next one may have the same id.
-func (s *server) forgetSession() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pushed, s.accepted, s.activated = "", "", ""
+// terminated completes ProcessEnding. After a failure the process runs.
+func (s *server) terminated(err error, plain func(error)) {
+	if err != nil {
+		s.mu.Lock()
+		s.ended = false
+		s.mu.Unlock()
+	}
+	plain(err)
 }
 
 // released completes GameSessionTerminate. A process without a socket for pushes can host no other game session.

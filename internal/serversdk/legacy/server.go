@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -10,7 +11,6 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/processes"
-	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A link is a socket of a game server.
@@ -124,10 +124,20 @@ func (s *server) reconnect(ctx context.Context, hostingOnly bool) error {
 	if err != nil {
 		return err
 	}
+	if !conn.Before().Ready { // a new process, whose game session may have the id of an earlier one
+		s.forgetSession()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conn = conn
 	return nil
+}
+
+// forgetSession forgets the game session that the game server has started: the next one may have the same id.
+func (s *server) forgetSession() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pushed, s.accepted, s.activated = "", "", ""
 }
 
 // processEnded is called when the service has ended the process, or it has connected to another node.
@@ -140,10 +150,14 @@ func (s *server) processEnded() {
 	}
 }
 
-// open adds a socket.
+// open adds a socket, unless there are too many.
 func (s *server) open(l link) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.openLocked(l)
+}
+
+func (s *server) openLocked(l link) bool {
 	if len(s.links) >= maxSockets {
 		return false
 	}
@@ -151,6 +165,17 @@ func (s *server) open(l link) bool {
 		s.opened = s.endpoint.Clock.Now()
 	}
 	s.links = append(s.links, l)
+	return true
+}
+
+// openFirst adds a socket over which a request has come, if there is no other one.
+func (s *server) openFirst(l link) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.links) > 0 || !s.openLocked(l) {
+		return false
+	}
+	s.asking = map[link]bool{l: true}
 	return true
 }
 
@@ -208,7 +233,7 @@ func (s *server) readiness(l link) readiness {
 	before := s.conn != nil && s.conn.Before().Ready
 	_, closed := s.readyOver.(gone)
 	switch {
-	case s.ended || closed || s.readyOver == nil && before:
+	case s.conn == nil || s.ended || closed || s.readyOver == nil && before:
 		return newRun
 	case s.readyOver == nil:
 		s.readyOver = l
@@ -226,8 +251,8 @@ func (s *server) begin(ctx context.Context, l link) error {
 	defer s.connecting.Unlock()
 	s.mu.Lock()
 	conn, ended := s.conn, s.ended
-	s.pushed, s.accepted, s.activated = "", "", ""
 	s.mu.Unlock()
+	s.forgetSession()
 	if conn != nil && !ended { // without the lock: a push may wait for it
 		conn.Crashed()
 	}
@@ -246,26 +271,53 @@ func (s *server) begin(ctx context.Context, l link) error {
 	return nil
 }
 
-// split makes a socket that of another game server with the same pID.
+// split makes a socket, with the one for its pushes, that of another game server with the same pID.
 func (s *server) split(ctx context.Context, l *socket) (*server, error) {
-	key := s.key
-	var other *server
-	for key.number++; ; key.number++ {
-		other = s.endpoint.join(key, s.sdk())
-		other.mu.Lock()
-		free := len(other.links) == 0
-		other.mu.Unlock()
-		if free {
-			break
+	other := s.another(l)
+	for _, k := range s.separate(l) {
+		if k != l && !other.open(k) {
+			continue // it stays
+		}
+		if closed := k.move(other); closed {
+			other.leave(k, false)
 		}
 	}
-	s.mu.Lock()
-	s.links = slices.DeleteFunc(s.links, func(o link) bool { return o == l })
-	delete(s.asking, l)
-	s.mu.Unlock()
-	if !other.open(l) {
-		return nil, fault.New(fault.LimitExceeded, "The game server has too many sockets")
-	}
-	l.move(other)
 	return other, other.begin(ctx, l)
+}
+
+// another returns a server with the same pID and no other socket, and adds the socket.
+func (s *server) another(l *socket) *server {
+	key := s.key
+	for {
+		key.number++
+		if other := s.endpoint.join(key, s.sdk()); other.openFirst(l) {
+			return other
+		}
+	}
+}
+
+// separate removes a socket that has sent ProcessReady, and the one for pushes that was opened next to it: an SDK opens
+// both at about the same time, and nothing else shows that they belong together. With one socket for pushes, or none,
+// each process keeps what it has.
+func (s *server) separate(l *socket) []*socket {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.Index(s.links, link(l))
+	var mates []int
+	for i, other := range s.links {
+		if _, ok := other.(*socket); ok && !s.asking[other] {
+			mates = append(mates, i)
+		}
+	}
+	leaving := []*socket{l}
+	if len(mates) > 1 {
+		distance := func(i int) int { return max(2*(i-at), 2*(at-i)+1) } // of two equal ones the later
+		nearest := slices.MinFunc(mates, func(a, b int) int { return cmp.Compare(distance(a), distance(b)) })
+		leaving = append(leaving, s.links[nearest].(*socket))
+	}
+	for _, k := range leaving {
+		s.links = slices.DeleteFunc(s.links, func(o link) bool { return o == link(k) })
+		delete(s.asking, k)
+	}
+	return leaving
 }

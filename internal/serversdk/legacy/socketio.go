@@ -48,15 +48,16 @@ func clip(text string) string { return text[:min(len(text), maxPID)] }
 // openSocket connects the process of a game server, accepts its socket and reads it in a goroutine of its own.
 func (e *Endpoint) openSocket(w http.ResponseWriter, r *http.Request, a about, pid string) {
 	s := e.join(serverKey{address: addressOf(r), pid: pid}, a)
-	if err := s.connect(r.Context(), false); err != nil {
-		e.forget(s)
-		e.refuse(w, statusOf(err), fault.Of(err).Message)
-		return
-	}
-	k := &socket{endpoint: e, server: s, plain: a.protocol == overHTTP}
-	k.out.Init(&e.writers, k.slow)
+	k := newSocket(e, s, a.protocol == overHTTP)
 	if !s.open(k) {
 		e.refuse(w, http.StatusTooManyRequests, "The game server has too many sockets.")
+		return
+	}
+	// The socket is open before, so that the loss of another one does not disconnect the process.
+	if err := s.connect(r.Context(), false); err != nil {
+		s.leave(k, false)
+		e.forget(s)
+		e.refuse(w, statusOf(err), fault.Of(err).Message)
 		return
 	}
 	ws, err := e.upgrader.Upgrade(w, r, nil)
@@ -101,6 +102,18 @@ type waitingAck struct {
 	timer    clockwork.Timer
 }
 
+// newSocket returns a socket that is not open. Pushes may be queued, behind the frames that open socket.io.
+func newSocket(e *Endpoint, s *server, plain bool) *socket {
+	k := &socket{endpoint: e, server: s, plain: plain}
+	k.out.Init(&e.writers, k.slow)
+	if !plain {
+		// The second frame is not asked for: clients that speak Engine.IO 3 wait for it.
+		k.out.Enqueue(websocket.TextMessage, openFrame(uuid.NewString(), &e.Config))
+		k.out.Enqueue(websocket.TextMessage, []byte("40"))
+	}
+	return k
+}
+
 // serve starts the reader. Pushes may have been queued before.
 func (k *socket) serve(ws *websocket.Conn) {
 	k.ws = ws
@@ -116,12 +129,8 @@ func (k *socket) serve(ws *websocket.Conn) {
 	})
 	k.endpoint.Metrics.Opened()
 	k.endpoint.running.Add(1)
-	if !k.plain {
-		// The second frame is not asked for: clients that speak Engine.IO 3 wait for it.
-		k.out.Enqueue(websocket.TextMessage, openFrame(uuid.NewString(), &k.endpoint.Config))
-		k.out.Enqueue(websocket.TextMessage, []byte("40"))
-	}
 	k.out.Open(ws.NetConn())
+	k.extend()
 	if !k.endpoint.add(k) {
 		k.close()
 	}
@@ -129,33 +138,39 @@ func (k *socket) serve(ws *websocket.Conn) {
 }
 
 // read receives frames until the socket is closed, or nothing has come for too long: clients send a ping only when they
-// have sent nothing else.
+// have sent nothing else. Its frame is small, and the rest is in take, because the stack of an idle reader would be
+// twice as large otherwise.
 func (k *socket) read() {
 	defer k.endpoint.running.Done()
 	defer k.left()
 	for {
-		if !k.plain {
-			limit := k.endpoint.PingInterval + k.endpoint.PingTimeout
-			_ = k.ws.SetReadDeadline(time.Now().Add(limit)) // in real time; a failure shows in NextReader
-		}
-		kind, data, err := k.next()
-		if err != nil {
-			return
-		}
-		if err := k.receive(kind, data); err != nil {
-			k.endpoint.Log.Warn("socket of an old game server closed", "process", k.of().processID(), "reason", err)
+		kind, from, err := k.ws.NextReader()
+		if err != nil || !k.take(kind, from) {
 			return
 		}
 	}
 }
 
-func (k *socket) next() (kind int, data []byte, err error) {
-	kind, from, err := k.ws.NextReader()
+// take reads and handles a frame; false ends the socket.
+func (k *socket) take(kind int, from io.Reader) bool {
+	data, err := io.ReadAll(from)
 	if err != nil {
-		return 0, nil, err
+		return false
 	}
-	data, err = io.ReadAll(from)
-	return kind, data, err
+	k.extend()
+	if err := k.receive(kind, data); err != nil {
+		k.endpoint.Log.Warn("socket of an old game server closed", "process", k.of().processID(), "reason", err)
+		return false
+	}
+	return true
+}
+
+// extend gives the client more time for its next frame.
+func (k *socket) extend() {
+	if !k.plain {
+		limit := k.endpoint.PingInterval + k.endpoint.PingTimeout
+		_ = k.ws.SetReadDeadline(time.Now().Add(limit)) // in real time; a failure shows in NextReader
+	}
 }
 
 var errUnexpected = errors.New("binary frame without a request")
@@ -194,7 +209,7 @@ func (k *socket) receive(kind int, data []byte) error {
 func (k *socket) request(f frame) error {
 	var data []byte
 	if f.attached {
-		kind, content, err := k.next()
+		kind, content, err := k.ws.ReadMessage()
 		if err != nil || kind != websocket.BinaryMessage {
 			return errors.New("request without its attachment")
 		}
@@ -233,11 +248,12 @@ func (k *socket) of() *server {
 	return k.server
 }
 
-// move gives the socket to another game server.
-func (k *socket) move(to *server) {
+// move gives the socket to another game server, and reports whether it has closed before.
+func (k *socket) move(to *server) (closed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.server = to
+	return k.closed
 }
 
 // push implements link.
@@ -306,7 +322,7 @@ func (k *socket) left() {
 	}
 	k.mu.Lock()
 	k.closed = true
-	waiting := k.waiting
+	waiting, server := k.waiting, k.server
 	k.waiting = nil
 	if k.pinging != nil {
 		k.pinging.Stop()
@@ -316,10 +332,10 @@ func (k *socket) left() {
 		w.timer.Stop()
 		w.answered(errLost)
 	}
-	k.of().leave(k, k.leaving)
+	server.leave(k, k.leaving)
 	k.endpoint.remove(k)
 	k.endpoint.Metrics.Closed()
-	k.endpoint.say("client disconnected", "process", k.of().processID())
+	k.endpoint.say("client disconnected", "process", server.processID())
 }
 
 // close implements link. It closes the TCP connection without a Close frame, so that the client reconnects.

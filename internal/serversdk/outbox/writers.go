@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"context"
 	"runtime"
 	"slices"
 	"sync"
@@ -13,7 +14,7 @@ const batchSize = 64
 // per processor, and none without work. They never block on a peer. Because shards do not write replies themselves,
 // they continue, and replies to one socket at about the same time are sent in one write.
 type Writers struct {
-	Running *sync.WaitGroup // counts them
+	Running *sync.WaitGroup // counts them, beside the other goroutines of the endpoint
 
 	mu     sync.Mutex
 	dirty  []*Outbox // with something to write
@@ -59,6 +60,21 @@ func (w *Writers) take(sockets []*Outbox) int {
 		w.number--
 	}
 	return n
+}
+
+// Wait waits until nothing that Running counts is left. The error is ctx's.
+func (w *Writers) Wait(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() {
+		w.Running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Waiting returns how many connections wait for a writer.
