@@ -18,6 +18,7 @@ var (
 	regionName    = regexp.MustCompile(`^([a-z]{2}-[a-z]+-\d|local)$`)
 	accountNumber = regexp.MustCompile(`^\d{12}$`)
 	threePorts    = regexp.MustCompile(`^\d{1,5},\d{1,5},\d{1,5}$`)
+	fleetID       = regexp.MustCompile(`^fleet-[a-zA-Z0-9-]+$`)
 	localFleet    = regexp.MustCompile(`^fleet-\S+$`)
 )
 

@@ -114,7 +114,7 @@ func (c *Config) oldServers() []Setting {
 		{"legacy-ports", "5757,5758,5759", text(&c.LegacyPorts,
 			matching(threePorts, "three ports such as 5757,5758,5759")),
 			"TCP ports for old game servers: socket.io, HTTP and WebSocket; 0: any free port"},
-		{"legacy-fleet", "fleet-123", text(&c.LegacyFleet, matching(localFleet, "an id such as fleet-123")),
+		{"legacy-fleet", "fleet-123", text(&c.LegacyFleet, matching(fleetID, "an id such as fleet-123")),
 			"fleet that old game servers join; created if it does not exist"},
 		{"legacy-address", "127.0.0.1", text(&c.LegacyAddress, hostName),
 			"host name or IP address of old game servers on this machine, for players"},

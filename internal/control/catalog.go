@@ -65,8 +65,10 @@ type catalogReader struct {
 // liveFleet returns the fleet with an id or ARN, unless it is TERMINATED.
 func (cr *catalogReader) liveFleet(idOrArn string) (*catalog.Fleet, error) {
 	id := fleetID(idOrArn)
-	if _, known := cr.Catalog().Fleet(id); !known && cr.firstUse != nil && !cr.Elsewhere(idOrArn) {
-		return cr.firstUse(id)
+	if cr.firstUse != nil && !cr.Elsewhere(idOrArn) {
+		if _, known := cr.Catalog().Fleet(id); !known {
+			return cr.firstUse(id)
+		}
 	}
 	return cr.Catalog().LiveFleet(id)
 }

@@ -316,7 +316,7 @@ func (l *legacyServers) supply(ctx context.Context, q *catalog.Queue) error {
 	for _, d := range q.Destinations {
 		f, err := l.plane.destination(d)
 		if err != nil {
-			continue // the placement says so
+			continue // the trail of the placement has the reason
 		}
 		idle, err := l.plane.IdleProcesses(ctx, f.ID, "")
 		if err != nil {

@@ -217,6 +217,14 @@ func (e *HealthReported) apply(r *Room) {
 // to another room, as processes on server SDK 3 and 4 do.
 const LegacyLevel = 4
 
+// allowsLegacy rejects what replicas of earlier releases would apply in another way.
+func (r *Room) allowsLegacy() error {
+	if r.Allows(LegacyLevel) {
+		return nil
+	}
+	return fault.New(fault.ServiceUnavailable, "This needs the present release on all nodes. Upgrade them.")
+}
+
 // ReleaseProcess ends the game session of a process, which can then host the next one. A process that was asked to end
 // keeps its game session's place until it ends.
 type ReleaseProcess struct {
@@ -225,6 +233,9 @@ type ReleaseProcess struct {
 }
 
 func (c ReleaseProcess) decide(r *Room, now event.Time) ([]any, error) {
+	if err := r.allowsLegacy(); err != nil {
+		return nil, err
+	}
 	g, err := r.hosted(c.ProcessKey, c.GameSession)
 	if err != nil {
 		return nil, err
@@ -248,6 +259,9 @@ func (ReleaseProcess) answer(*Room) any { return nil }
 type MoveProcess struct{ ProcessKey }
 
 func (c MoveProcess) decide(r *Room, now event.Time) ([]any, error) {
+	if err := r.allowsLegacy(); err != nil {
+		return nil, err
+	}
 	p, ok := r.process(c.ProcessKey)
 	if !ok || !p.canHost() {
 		return nil, fault.New(fault.Conflict, "Server process %s is not idle", c.ID)
