@@ -20,6 +20,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/e2e/clients"
+	"github.com/muster-gg/muster/gameserver"
 )
 
 // asLocal makes the service what muster local runs, on other ports.
@@ -380,5 +381,57 @@ func TestUnknownCallerIsNotTheRootKey(t *testing.T) {
 	answer.Body.Close() //nolint:errcheck // it was not read
 	if answer.StatusCode != http.StatusForbidden {
 		t.Errorf("backup for a guessed key: %s", answer.Status)
+	}
+}
+
+// TestOldServerMatches places a match of FlexMatch on an old game server, through a queue, and backfills it.
+func TestOldServerMatches(t *testing.T) {
+	s := start(t, func(c *muster.Config) { c.Legacy, c.LegacyPorts = "on", "0,0,0" })
+	g := s.oldServer("2.5.0", "9", 2, 7009)
+	s.newMatchmaker(t, "fleet-123", types.BackfillModeManual)
+	s.seek(t, "ada")
+	s.seek(t, "grace")
+	var start struct {
+		GameSession struct{ GameSessionID, MatchmakerData string }
+	}
+	if err := json.Unmarshal([]byte(g.next(clients.Push).Text), &start); err != nil {
+		t.Fatal(err)
+	}
+	id := start.GameSession.GameSessionID
+	if want := "arn:aws:gamelift:" + testRegion + "::gamesession/fleet-123/"; !strings.HasPrefix(id, want) {
+		t.Errorf("started %s, want %s…", id, want)
+	}
+	g.must("GameSessionActivate", protobuf(id))
+	found := s.awaitTicket(t, "ada", types.MatchmakingConfigurationStatusCompleted)
+	for _, p := range found.GameSessionConnectionInfo.MatchedPlayerSessions {
+		g.must("AcceptPlayerSession", protobuf(id, *p.PlayerSessionId))
+	}
+	match, err := gameserver.ParseMatchmakerData(start.GameSession.MatchmakerData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := protobuf("more", id, match.MatchmakingConfigurationARN)
+	for _, team := range match.Teams {
+		for _, p := range team.Players {
+			player := protowire.AppendTag(protobuf(p.PlayerID), 3, protowire.BytesType)
+			player = protowire.AppendString(player, team.Name)
+			request = protowire.AppendBytes(protowire.AppendTag(request, 4, protowire.BytesType), player)
+		}
+	}
+	if text := g.must("BackfillMatchmakingRequest", request); text != `{"ticketId":"more"}` {
+		t.Errorf("backfill: %s", text)
+	}
+	s.seek(t, "linus")
+	update := g.next(clients.Push)
+	for _, part := range []string{`"updateReason":"MATCHMAKING_DATA_UPDATED"`, "linus", `"backfillTicketId":"more"`} {
+		if update.Name != "UpdateGameSession" || !strings.Contains(update.Text, part) {
+			t.Errorf("pushed %+v, without %s", update, part)
+		}
+	}
+	s.awaitTicket(t, "linus", types.MatchmakingConfigurationStatusCompleted)
+	g.must("BackfillMatchmakingRequest", append(protobuf("again"), request[len(protobuf("more")):]...))
+	g.must("StopMatchmakingRequest", protobuf("again", id, match.MatchmakingConfigurationARN))
+	if update = g.next(clients.Push); !strings.Contains(update.Text, `"updateReason":"BACKFILL_CANCELLED"`) {
+		t.Errorf("pushed %+v", update)
 	}
 }

@@ -75,7 +75,7 @@ type output struct {
 	Cmd  string            // of a command that is done
 }
 
-// SocketIO starts a game server and tells it to connect. It does not wait for the connections: requests before them are
+// SocketIO starts a game server, which connects. It does not wait for the connections: requests before them are
 // sent as soon as socket 1 is connected.
 func SocketIO(t testing.TB, connect SocketIOConnect) *GameServer {
 	t.Helper()
