@@ -160,8 +160,8 @@ func (l *legacyServers) ConnectLegacy(ctx context.Context,
 		}
 	}
 	attached, err := l.plane.processes.Attach(ctx, &r, key, known.past())
-	if err == nil && known.moved() {
-		err = attached.BecomeReady(ctx, known.process)
+	if moved := known.moved(); err == nil && moved != nil {
+		err = attached.BecomeReady(ctx, moved)
 	}
 	if err != nil {
 		return nil, err
@@ -199,45 +199,63 @@ func (l *legacyServers) openCompute(ctx context.Context, room fleet.RoomID, name
 	return err
 }
 
-// A knownProcess is a process with its room; process is nil if there is none.
+// A knownProcess is what the rooms have of a process.
 type knownProcess struct {
 	room    fleet.RoomID
-	process *fleet.Process
+	process *fleet.Process // that is alive, else the one that ended last; nil: none
+	left    *fleet.Process // that ended last because it moved to another room; nil: none
 }
 
 func (k knownProcess) alive() bool { return k.process != nil && k.process.Status != fleet.ProcessEnded }
 
-// moved reports whether the service stopped while the process moved to another fleet.
-func (k knownProcess) moved() bool {
-	return k.process != nil && k.process.Status == fleet.ProcessEnded && k.process.End == fleet.EndedByMove
+// moved returns the record that the process left in its room if the service stopped while it moved: before it was
+// connected to the other room, or before it was ready there. Else it is nil.
+func (k knownProcess) moved() *fleet.Process {
+	switch {
+	case k.left == nil:
+		return nil
+	case k.process == k.left:
+		return k.left
+	case k.process.Status == fleet.ProcessInitializing && k.process.Created < k.left.Ended.Add(legacyLimit):
+		return k.left // later it is another process with the same id
+	}
+	return nil
 }
 
 func (k knownProcess) past() (past processes.LegacyPast) {
+	if k.moved() != nil {
+		return processes.LegacyPast{Ready: true}
+	}
 	if k.process == nil || k.process.Ready == 0 {
 		return past
 	}
-	past.Ready = k.alive() || k.moved()
+	past.Ready = k.alive()
 	past.Ended = !past.Ready && k.process.End != fleet.EndedItself
 	return past
 }
 
-// find returns a process that is alive, else the one that ended last.
-func (l *legacyServers) find(ctx context.Context, key fleet.ProcessKey) (last knownProcess, err error) {
+// find returns what the rooms have of a process.
+func (l *legacyServers) find(ctx context.Context, key fleet.ProcessKey) (known knownProcess, err error) {
 	for _, room := range l.rooms() {
 		p, err := router.InRoom(ctx, l.plane.Router, room, func(r *fleet.Room) *fleet.Process {
 			p, _ := r.Process(key)
 			return p
 		})
-		switch found := (knownProcess{room, p}); {
-		case err != nil:
-			return last, err
-		case found.alive():
-			return found, nil
-		case p != nil && (last.process == nil || last.process.Ended < p.Ended):
-			last = found
+		if err != nil {
+			return known, err
+		}
+		if p == nil {
+			continue
+		}
+		if p.End == fleet.EndedByMove && (known.left == nil || known.left.Ended < p.Ended) {
+			known.left = p
+		}
+		alive := p.Status != fleet.ProcessEnded
+		if known.process == nil || alive || !known.alive() && known.process.Ended < p.Ended {
+			known.room, known.process = room, p
 		}
 	}
-	return last, nil
+	return known, nil
 }
 
 // LegacyState implements processes.LegacyConnector.
