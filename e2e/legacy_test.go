@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -433,5 +434,55 @@ func TestOldServerMatches(t *testing.T) {
 	g.must("StopMatchmakingRequest", protobuf("again", id, match.MatchmakingConfigurationARN))
 	if update = g.next(clients.Push); !strings.Contains(update.Text, `"updateReason":"BACKFILL_CANCELLED"`) {
 		t.Errorf("pushed %+v", update)
+	}
+}
+
+// TestLocalPathsOfTheGateway creates, finds and joins game sessions on an old game server by HTTP.
+func TestLocalPathsOfTheGateway(t *testing.T) {
+	s := start(t, asLocal)
+	g := s.oldServer("2.5.0", "10", 1, 7010)
+	ask := func(method, path, body string, result any) error {
+		request, _ := http.NewRequestWithContext(t.Context(), method, s.Gateway+path, strings.NewReader(body))
+		answer, err := s.http.Do(request)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close() //nolint:errcheck // it was only read
+		text, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK || json.Unmarshal(text, result) != nil {
+			return fmt.Errorf("%s: %s: %s", path, answer.Status, text)
+		}
+		return nil
+	}
+	var player, second struct {
+		PlayerSessionID, GameSessionID, IPAddress string
+		Port                                      int
+	}
+	created := make(chan error, 1)
+	go func() {
+		created <- ask(http.MethodPost, "/create_session_local",
+			`{"session_name":"Arena","build_id":1,"uuid":"player-1","num_connections":4}`, &player)
+	}()
+	id := g.started()
+	g.must("GameSessionActivate", protobuf(id)) // the answer waits for it
+	if err := <-created; err != nil {
+		t.Fatal(err)
+	}
+	if player.GameSessionID != id || player.IPAddress != "127.0.0.1" || player.Port != 7010 {
+		t.Errorf("created %+v in %s", player, id)
+	}
+	var found []struct{ GameSessionID, Name string }
+	if err := ask(http.MethodGet, "/find_session_local", "", &found); err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 1 || found[0].GameSessionID != id || found[0].Name != "Arena" {
+		t.Errorf("found %+v", found)
+	}
+	join := `{"GameSessionId":"` + id + `","uuid":"player-2"}`
+	if err := ask(http.MethodPost, "/join_session_local", join, &second); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{player.PlayerSessionID, second.PlayerSessionID} {
+		g.must("AcceptPlayerSession", protobuf(id, p))
 	}
 }
