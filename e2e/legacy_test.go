@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -345,9 +346,14 @@ func TestOldServerOverHTTP(t *testing.T) {
 	post("ProcessEnding", nil, 200)
 }
 
-// TestOldPortsRefuseWebPages keeps browsers from what has no authentication.
+// TestOldPortsRefuseWebPages keeps browsers, and by default other machines, from what has no authentication.
 func TestOldPortsRefuseWebPages(t *testing.T) {
 	s := start(t, asLocal)
+	for _, address := range s.Legacy {
+		if at, err := netip.ParseAddrPort(address); err != nil || !at.Addr().IsLoopback() {
+			t.Errorf("it listens on %s", address)
+		}
+	}
 	for _, url := range []string{"http://" + s.Legacy[0] + "/socket.io/?pID=1&transport=websocket",
 		"http://" + s.Legacy[1], "http://" + s.Legacy[2] + "/?pID=1", s.HTTP} {
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("{}"))
