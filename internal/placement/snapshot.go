@@ -48,9 +48,13 @@ func (s *State) restoreHeader(h *Header) error {
 	return nil
 }
 
-// restoreAnnouncement rejects an announcement out of order: Trim depends on the order.
+// restoreAnnouncement rejects an announcement out of order: Trim depends on the order. Numbers begin at 1.
 func (s *State) restoreAnnouncement(a *Announcement) error {
-	if n := len(s.outbox); a.Placement == nil || a.Seq > s.header.Announced || n > 0 && a.Seq <= s.outbox[n-1].Seq {
+	last := uint64(0)
+	if n := len(s.outbox); n > 0 {
+		last = s.outbox[n-1].Seq
+	}
+	if a.Placement == nil || a.Seq <= last || a.Seq > s.header.Announced {
 		return fmt.Errorf("placement: announcement %d is out of order or empty", a.Seq)
 	}
 	s.outbox = append(s.outbox, a)
