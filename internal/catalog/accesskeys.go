@@ -7,20 +7,42 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// AccessKey signs API calls. The catalog stores its secret as sealed by the caller.
+// AccessKey signs API calls. The catalog stores its secret as sealed by the caller. The fields from Owner on are of
+// AccessLevel.
 type AccessKey struct {
 	ID           string     `cbor:"1,keyasint,omitempty"`
 	SealedSecret []byte     `cbor:"2,keyasint,omitempty"` // read-only
 	Name         string     `cbor:"3,keyasint,omitempty"`
 	Created      event.Time `cbor:"4,keyasint,omitempty"`
+	Owner        string     `cbor:"5,keyasint,omitempty"` // name of a user; "": the root of the region
+	Inactive     bool       `cbor:"6,keyasint,omitempty"`
+	Expires      event.Time `cbor:"7,keyasint,omitempty"` // refused from then on by readers, but kept; 0: never
+	// Managed policies (sorted) and a document that the key's rights are limited to; none: those of its owner.
+	Policies []string `cbor:"8,keyasint,omitempty"`
+	Document string   `cbor:"9,keyasint,omitempty"` // JSON, checked by the caller
 }
 
-// PutAccessKey stores a key, or replaces the one with the same id. Conflict if another one has its name.
+// PutAccessKey stores a key, or replaces the one with the same id. Conflict if another one of the owner or of the root
+// has its name, or if the replaced one has another owner. With fields of AccessLevel also ServiceUnavailable below it,
+// InvalidRequest, NotFound for the owner or a policy, and LimitExceeded.
 type PutAccessKey struct {
 	ID           string     `cbor:"1,keyasint,omitzero"`
 	SealedSecret []byte     `cbor:"2,keyasint,omitzero"`
 	Name         string     `cbor:"3,keyasint,omitzero"`
 	Created      event.Time `cbor:"4,keyasint,omitzero"`
+	Owner        string     `cbor:"5,keyasint,omitzero"`
+	Inactive     bool       `cbor:"6,keyasint,omitzero"`
+	Expires      event.Time `cbor:"7,keyasint,omitzero"`
+	Policies     []string   `cbor:"8,keyasint,omitzero"`
+	Document     string     `cbor:"9,keyasint,omitzero"`
+	Stored       []string   `cbor:"10,keyasint,omitzero"` // as in PutRole
+}
+
+// UpdateAccessKey changes the state and the end of a key. NotFound.
+type UpdateAccessKey struct {
+	ID       string     `cbor:"1,keyasint,omitzero"`
+	Inactive bool       `cbor:"2,keyasint,omitzero"`
+	Expires  event.Time `cbor:"3,keyasint,omitzero"`
 }
 
 // DeleteAccessKey deletes a key. NotFound.
@@ -29,11 +51,13 @@ type DeleteAccessKey struct {
 }
 
 // AccessKeyPut follows PutAccessKey.
-type AccessKeyPut struct {
-	ID           string     `cbor:"1,keyasint,omitempty"`
-	SealedSecret []byte     `cbor:"2,keyasint,omitempty"`
-	Name         string     `cbor:"3,keyasint,omitempty"`
-	Created      event.Time `cbor:"4,keyasint,omitempty"`
+type AccessKeyPut AccessKey
+
+// AccessKeyUpdated follows UpdateAccessKey.
+type AccessKeyUpdated struct {
+	ID       string     `cbor:"1,keyasint,omitempty"`
+	Inactive bool       `cbor:"2,keyasint,omitempty"`
+	Expires  event.Time `cbor:"3,keyasint,omitempty"`
 }
 
 // AccessKeyDeleted follows DeleteAccessKey.
@@ -41,29 +65,126 @@ type AccessKeyDeleted struct {
 	ID string `cbor:"1,keyasint,omitempty"`
 }
 
-func (c PutAccessKey) decide(s *State, _ event.Time) ([]Event, error) {
-	taken := func(k *AccessKey) bool { return c.Name != "" && k.Name == c.Name && k.ID != c.ID }
-	if others, _ := page(&s.accessKeys, "", "", 1, taken); len(others) > 0 {
-		return nil, fault.New(fault.Conflict, "An access key with the name %s exists", c.Name)
+// Put returns the command that stores k. stored is as in PutRole.
+func (k AccessKey) Put(stored []string) PutAccessKey {
+	return PutAccessKey{ID: k.ID, SealedSecret: k.SealedSecret, Name: k.Name, Created: k.Created, Owner: k.Owner,
+		Inactive: k.Inactive, Expires: k.Expires, Policies: k.Policies, Document: k.Document, Stored: stored}
+}
+
+func (c PutAccessKey) key() AccessKey {
+	return AccessKey{ID: c.ID, SealedSecret: slices.Clone(c.SealedSecret), Name: c.Name, Created: c.Created,
+		Owner: c.Owner, Inactive: c.Inactive, Expires: c.Expires, Policies: sortedSet(c.Policies), Document: c.Document}
+}
+
+// FeatureLevel returns the level from which the command may be sent: owners of earlier releases ignore the fields of
+// AccessLevel, and would give the root a key without limits.
+func (c PutAccessKey) FeatureLevel() int {
+	if c.Owner != "" || c.Inactive || c.Expires != 0 || len(c.Policies) > 0 || c.Document != "" {
+		return AccessLevel
 	}
-	return []Event{&AccessKeyPut{ID: c.ID, SealedSecret: slices.Clone(c.SealedSecret), Name: c.Name,
-		Created: c.Created}}, nil
+	return 1
+}
+
+func (c PutAccessKey) decide(s *State, _ event.Time) ([]Event, error) {
+	if !s.Allows(c.FeatureLevel()) {
+		return nil, errUpgradeFirst
+	}
+	k := c.key()
+	if err := k.check(s, c.Stored); err != nil {
+		return nil, err
+	}
+	if err := s.checkOwner(k); err != nil {
+		return nil, err
+	}
+	put := AccessKeyPut(k)
+	return []Event{&put}, nil
+}
+
+// checkOwner rejects a key whose owner does not exist, differs from that of the replaced one, or has too many.
+func (s *State) checkOwner(k AccessKey) error {
+	old, exists := s.accessKeys.Get(k.ID)
+	switch {
+	case exists && old.Owner != k.Owner:
+		return fault.New(fault.Conflict, "Access key %s has another owner", k.ID)
+	case k.Owner == "" || exists:
+		return nil
+	case s.user(k.Owner) == nil:
+		return userNotFound(k.Owner)
+	}
+	return checkLimit(len(s.KeysOf(k.Owner)), s.limits.KeysPerUser, "access keys of a user")
+}
+
+func (k AccessKey) check(s *State, stored []string) error {
+	// The root's keys are known by their names: no user may have a key of the same name.
+	taken := func(o *AccessKey) bool {
+		return k.Name != "" && o.Name == k.Name && o.ID != k.ID && (o.Owner == k.Owner || o.Owner == "" ||
+			k.Owner == "")
+	}
+	if others, _ := page(&s.accessKeys, "", "", 1, taken); len(others) > 0 {
+		return fault.New(fault.Conflict, "An access key with the name %s exists", k.Name)
+	}
+	if err := checkTexts("ID", k.ID, "Name", k.Name); err != nil {
+		return err
+	}
+	if err := s.checkDocument(k.Document); err != nil {
+		return err
+	}
+	return s.checkStored(k.Policies, stored)
+}
+
+func (c UpdateAccessKey) decide(s *State, _ event.Time) ([]Event, error) {
+	k, ok := s.accessKeys.Get(c.ID)
+	if !ok {
+		return nil, keyNotFound(c.ID)
+	}
+	if k.Inactive == c.Inactive && k.Expires == c.Expires {
+		return nil, nil
+	}
+	return []Event{&AccessKeyUpdated{ID: c.ID, Inactive: c.Inactive, Expires: c.Expires}}, nil
 }
 
 func (c DeleteAccessKey) decide(s *State, _ event.Time) ([]Event, error) {
 	if _, ok := s.accessKeys.Get(c.ID); !ok {
-		return nil, fault.New(fault.NotFound, "Access key %s not found", c.ID)
+		return nil, keyNotFound(c.ID)
 	}
 	return []Event{&AccessKeyDeleted{ID: c.ID}}, nil
 }
 
 func (e *AccessKeyPut) apply(s *State) {
-	s.accessKeys.Set(e.ID, &AccessKey{ID: e.ID, SealedSecret: e.SealedSecret, Name: e.Name, Created: e.Created})
+	k := AccessKey(*e)
+	s.putAccessKey(&k)
+	s.changeVersion(e)
 }
 
-func (e *AccessKeyDeleted) apply(s *State) { s.accessKeys.Delete(e.ID) }
+func (e *AccessKeyUpdated) apply(s *State) {
+	if old, ok := s.accessKeys.Get(e.ID); ok {
+		k := *old
+		k.Inactive, k.Expires = e.Inactive, e.Expires
+		s.putAccessKey(&k)
+	}
+	s.changeVersion(e)
+}
 
-// AccessKey finds an access key.
+func (e *AccessKeyDeleted) apply(s *State) {
+	s.deleteAccessKey(e.ID)
+	s.changeVersion(e)
+}
+
+func (s *State) putAccessKey(k *AccessKey) {
+	s.deleteAccessKey(k.ID)
+	s.accessKeys.Set(k.ID, k)
+	s.keysByOwner.Set(join(k.Owner, k.ID), k)
+}
+
+func (s *State) deleteAccessKey(id string) {
+	if k, ok := s.accessKeys.Delete(id); ok {
+		s.keysByOwner.Delete(join(k.Owner, k.ID))
+	}
+}
+
+func keyNotFound(id string) error { return fault.New(fault.NotFound, "Access key %s not found", id) }
+
+// AccessKey finds an access key, also an inactive or expired one.
 func (s *State) AccessKey(id string) (*AccessKey, bool) { return s.accessKeys.Get(id) }
 
 // AccessKeys returns the keys with ids after the given one, in order. A limit below 1 is none; more reports that there
@@ -71,3 +192,6 @@ func (s *State) AccessKey(id string) (*AccessKey, bool) { return s.accessKeys.Ge
 func (s *State) AccessKeys(after string, limit int) (keys []*AccessKey, more bool) {
 	return page(&s.accessKeys, "", after, limit, every)
 }
+
+// KeysOf returns the access keys of a user by id, or those of the root for "".
+func (s *State) KeysOf(owner string) []*AccessKey { return entries(&s.keysByOwner, owner) }

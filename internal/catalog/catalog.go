@@ -38,6 +38,7 @@ type State struct {
 	queues         btree.Map[string, *Queue]
 	configurations btree.Map[string, *MatchmakingConfiguration]
 	ruleSets       btree.Map[string, *RuleSet]
+	accessState
 
 	// Derived from the records above, not stored.
 	liveFleets int                         // fleets that are not TERMINATED
@@ -66,6 +67,7 @@ func (s *State) Copy() *State {
 	c.queues = *s.queues.Copy()
 	c.configurations = *s.configurations.Copy()
 	c.ruleSets = *s.ruleSets.Copy()
+	c.accessState = s.accessState.copy()
 	c.tallies = *s.tallies.Copy()
 	c.dues = *s.dues.Copy()
 	return &c
@@ -74,6 +76,9 @@ func (s *State) Copy() *State {
 // Decide returns the events for c, without changing s: none if the catalog is already as c requests. The error is a
 // *fault.Error. The caller applies the events in order.
 func (s *State) Decide(now event.Time, c Command) ([]Event, error) {
+	if !s.Allows(commands.Level(c)) {
+		return nil, errUpgradeFirst
+	}
 	return c.decide(s, now)
 }
 
@@ -86,7 +91,9 @@ func (s *State) Snapshot(write func(body any) error) error {
 	for _, family := range []func(func(any) error) error{
 		records(&s.locations), records(&s.fleets), records(&s.fleetLocations), records(&s.fleetEvents),
 		records(&s.computes), records(&s.aliases), records(&s.tags), records(&s.accessKeys), records(&s.creators),
-		records(&s.queues), records(&s.configurations), records(&s.ruleSets),
+		s.recordSettings, records(&s.queues), records(&s.configurations), records(&s.ruleSets),
+		records(&s.users), records(&s.groups), records(&s.roles), records(&s.assignments), records(&s.policies),
+		records(&s.providers), records(&s.signIns),
 	} {
 		if err := family(write); err != nil {
 			return err
@@ -123,8 +130,6 @@ func (s *State) Restore(body any) error {
 		s.aliases.Set(r.ID, r)
 	case *ResourceTags:
 		s.putTags(r.Resource, r.Tags)
-	case *AccessKey:
-		s.accessKeys.Set(r.ID, r)
 	case *CreatorWindow:
 		s.putCreator(r)
 	case *Queue:
@@ -134,7 +139,9 @@ func (s *State) Restore(body any) error {
 	case *RuleSet:
 		s.ruleSets.Set(r.Name, r)
 	default:
-		return fmt.Errorf("%T is not a record of the catalog", body)
+		if !s.restoreAccess(body) {
+			return fmt.Errorf("%T is not a record of the catalog", body)
+		}
 	}
 	return nil
 }

@@ -73,6 +73,8 @@ func smallLimits() Limits {
 		Locations: 3, Fleets: 2, LocationsPerFleet: 2, ComputesPerFleet: 2, Aliases: 2, TagsPerResource: 3,
 		Queues: 2, MatchmakingConfigurations: 2, RuleSets: 2,
 		SessionsPerCreator: 10, CreatorPeriodMinutes: 60,
+		Users: 3, Groups: 2, Roles: 2, Assignments: 4, Policies: 2, PolicyCharacters: 20, Providers: 2, KeysPerUser: 2,
+		SignIns: 3, SignInsPerUser: 2,
 	}
 }
 
@@ -133,10 +135,11 @@ type derived struct {
 	live    int
 	tallies map[string]tally
 	dues    map[string]bool
+	indexes map[string]any // the records, by the index and the key in it
 }
 
 func derivedOf(s *State) derived {
-	d := derived{s.liveFleets, map[string]tally{}, map[string]bool{}}
+	d := derived{s.liveFleets, map[string]tally{}, map[string]bool{}, indexesOf(s)}
 	s.tallies.Scan(func(fleet string, t tally) bool { d.tallies[fleet] = t; return true })
 	s.dues.Scan(func(key string, _ struct{}) bool { d.dues[key] = true; return true })
 	return d
@@ -144,7 +147,7 @@ func derivedOf(s *State) derived {
 
 // derive counts anew, from the records alone.
 func derive(s *State) derived {
-	d := derived{0, map[string]tally{}, map[string]bool{}}
+	d := derived{0, map[string]tally{}, map[string]bool{}, index(s)}
 	s.fleets.Scan(func(id string, f *Fleet) bool {
 		if f.Status == StatusTerminated {
 			d.dues[due(f.Terminated.Add(Retention), dueFleet, id)] = true
@@ -172,6 +175,10 @@ func derive(s *State) derived {
 		d.dues[due(f.CreationLimit.end(w.At[0]), dueCreator, key)] = true
 		return true
 	})
+	s.signIns.Scan(func(id string, si *SignIn) bool {
+		d.dues[due(si.deadline(), dueSignIn, id)] = true
+		return true
+	})
 	return d
 }
 
@@ -186,6 +193,9 @@ func checkDerived(t testing.TB, s *State) {
 	}
 	if !maps.Equal(got.dues, want.dues) {
 		t.Errorf("deadlines: kept %v, want %v", got.dues, want.dues)
+	}
+	if !maps.Equal(got.indexes, want.indexes) {
+		t.Errorf("indexes: kept %v, want %v", got.indexes, want.indexes)
 	}
 }
 

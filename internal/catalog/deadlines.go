@@ -14,6 +14,7 @@ const (
 	dueCreator     byte = 'c' // the key of a creator's window
 	dueFleetEvents byte = 'e' // a fleet id
 	dueFleet       byte = 'f' // a fleet id
+	dueSignIn      byte = 's' // the id of a sign-in
 )
 
 // due is the key of a deadline.
@@ -38,9 +39,9 @@ func (s *State) Deadline() event.Time {
 	return at
 }
 
-// Expire returns the events for expired records, oldest first, without changing s: creations, and after Retention fleet
-// events and TERMINATED fleets. Their number is bounded; if Deadline has still passed after they are applied, there are
-// more.
+// Expire returns the events for expired records, oldest first, without changing s: creations, sign-ins, and after
+// Retention fleet events and TERMINATED fleets. Their number is bounded; if Deadline has still passed after they are
+// applied, there are more.
 func (s *State) Expire(now event.Time) (events []Event) {
 	s.dues.Scan(func(key string, _ struct{}) bool {
 		at, kind, id := parseDue(key)
@@ -54,6 +55,8 @@ func (s *State) Expire(now event.Time) (events []Event) {
 			events = append(events, s.expireFleetEvents(id, now))
 		case dueFleet:
 			events = append(events, &FleetForgotten{Fleet: id})
+		case dueSignIn:
+			events = append(events, s.expireSignIn(id))
 		}
 		return true
 	})

@@ -2,8 +2,8 @@ package catalog
 
 import "github.com/muster-gg/muster/internal/event"
 
-// Events lists the types of the catalog with their numbers in the file format: events below 50 and from 60 to 79,
-// records of snapshots from 50 to 59 and from 80 to 89.
+// Events lists the types of the catalog with their numbers in the file format: records of snapshots from 50 to 59
+// and from 80 to 89, events the others.
 var Events = []event.Entry{
 	{Number: 1, Type: (*LocationCreated)(nil)},
 	{Number: 2, Type: (*LocationDeleted)(nil)},
@@ -32,10 +32,17 @@ var Events = []event.Entry{
 
 	{Number: 35, Type: (*AccessKeyPut)(nil)},
 	{Number: 36, Type: (*AccessKeyDeleted)(nil)},
+	{Number: 37, Type: (*AccessKeyUpdated)(nil), Level: AccessLevel},
+	{Number: 38, Type: (*AccessSettingsPut)(nil), Level: AccessLevel},
 
 	{Number: 40, Type: (*CreationClaimed)(nil)},
 	{Number: 41, Type: (*CreationReleased)(nil)},
 	{Number: 42, Type: (*CreationsExpired)(nil)},
+
+	{Number: 45, Type: (*SignInStarted)(nil), Level: AccessLevel},
+	{Number: 46, Type: (*SignInRotated)(nil), Level: AccessLevel},
+	{Number: 47, Type: (*SignInEnded)(nil), Level: AccessLevel},
+	{Number: 48, Type: (*SignInTouched)(nil), Level: AccessLevel},
 
 	{Number: 50, Type: (*Location)(nil)},
 	{Number: 51, Type: (*Fleet)(nil)},
@@ -46,6 +53,7 @@ var Events = []event.Entry{
 	{Number: 56, Type: (*ResourceTags)(nil)},
 	{Number: 57, Type: (*AccessKey)(nil)},
 	{Number: 58, Type: (*CreatorWindow)(nil)},
+	{Number: 59, Type: (*AccessSettings)(nil), Level: AccessLevel},
 
 	{Number: 60, Type: (*QueueCreated)(nil)},
 	{Number: 61, Type: (*QueueUpdated)(nil)},
@@ -58,9 +66,33 @@ var Events = []event.Entry{
 	{Number: 70, Type: (*RuleSetCreated)(nil)},
 	{Number: 71, Type: (*RuleSetDeleted)(nil)},
 
+	{Number: 72, Type: (*UserPut)(nil), Level: AccessLevel},
+	{Number: 73, Type: (*UserDisabledSet)(nil), Level: AccessLevel},
+	{Number: 74, Type: (*PasswordSet)(nil), Level: AccessLevel},
+	{Number: 75, Type: (*ExternalGroupsSet)(nil), Level: AccessLevel},
+	{Number: 76, Type: (*UserDeleted)(nil), Level: AccessLevel},
+	{Number: 77, Type: (*GroupPut)(nil), Level: AccessLevel},
+	{Number: 78, Type: (*GroupDeleted)(nil), Level: AccessLevel},
+
 	{Number: 80, Type: (*Queue)(nil)},
 	{Number: 81, Type: (*MatchmakingConfiguration)(nil)},
 	{Number: 82, Type: (*RuleSet)(nil)},
+	{Number: 83, Type: (*User)(nil), Level: AccessLevel},
+	{Number: 84, Type: (*Group)(nil), Level: AccessLevel},
+	{Number: 85, Type: (*Role)(nil), Level: AccessLevel},
+	{Number: 86, Type: (*Assignment)(nil), Level: AccessLevel},
+	{Number: 87, Type: (*Policy)(nil), Level: AccessLevel},
+	{Number: 88, Type: (*Provider)(nil), Level: AccessLevel},
+	{Number: 89, Type: (*SignIn)(nil), Level: AccessLevel},
+
+	{Number: 90, Type: (*RolePut)(nil), Level: AccessLevel},
+	{Number: 91, Type: (*RoleDeleted)(nil), Level: AccessLevel},
+	{Number: 92, Type: (*AssignmentPut)(nil), Level: AccessLevel},
+	{Number: 93, Type: (*AssignmentDeleted)(nil), Level: AccessLevel},
+	{Number: 94, Type: (*PolicyPut)(nil), Level: AccessLevel},
+	{Number: 95, Type: (*PolicyDeleted)(nil), Level: AccessLevel},
+	{Number: 96, Type: (*ProviderPut)(nil), Level: AccessLevel},
+	{Number: 97, Type: (*ProviderDeleted)(nil), Level: AccessLevel},
 }
 
 // Commands lists the types of commands (1–99). A number is never reused; it is unrelated to the numbers of events. See
@@ -96,4 +128,25 @@ var Commands = []event.Entry{
 	{Number: 28, Type: (*UpdateMatchmakingConfiguration)(nil)},
 	{Number: 29, Type: (*UpdateQueue)(nil)},
 	{Number: 30, Type: (*UpdateRuntimeConfiguration)(nil)},
+	{Number: 31, Type: (*PutUser)(nil), Level: AccessLevel},
+	{Number: 32, Type: (*SetUserDisabled)(nil), Level: AccessLevel},
+	{Number: 33, Type: (*SetPassword)(nil), Level: AccessLevel},
+	{Number: 34, Type: (*SetExternalGroups)(nil), Level: AccessLevel},
+	{Number: 35, Type: (*DeleteUser)(nil), Level: AccessLevel},
+	{Number: 36, Type: (*PutGroup)(nil), Level: AccessLevel},
+	{Number: 37, Type: (*DeleteGroup)(nil), Level: AccessLevel},
+	{Number: 38, Type: (*PutRole)(nil), Level: AccessLevel},
+	{Number: 39, Type: (*DeleteRole)(nil), Level: AccessLevel},
+	{Number: 40, Type: (*PutAssignment)(nil), Level: AccessLevel},
+	{Number: 41, Type: (*DeleteAssignment)(nil), Level: AccessLevel},
+	{Number: 42, Type: (*PutPolicy)(nil), Level: AccessLevel},
+	{Number: 43, Type: (*DeletePolicy)(nil), Level: AccessLevel},
+	{Number: 44, Type: (*PutProvider)(nil), Level: AccessLevel},
+	{Number: 45, Type: (*DeleteProvider)(nil), Level: AccessLevel},
+	{Number: 46, Type: (*StartSignIn)(nil), Level: AccessLevel},
+	{Number: 47, Type: (*RotateSignIn)(nil), Level: AccessLevel},
+	{Number: 48, Type: (*EndSignIn)(nil), Level: AccessLevel},
+	{Number: 49, Type: (*UpdateAccessKey)(nil), Level: AccessLevel},
+	{Number: 50, Type: (*PutAccessSettings)(nil), Level: AccessLevel},
+	{Number: 51, Type: (*TouchSignIn)(nil), Level: AccessLevel},
 }

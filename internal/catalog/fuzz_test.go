@@ -62,6 +62,15 @@ func readAll(s *State) {
 	s.Queues("", 1)
 	s.MatchmakingConfigurations("duel", "", 1)
 	s.RuleSets("", 1)
+	s.AssignmentsOf("ada")
+	s.SubjectsOf("GameDev")
+	s.Members("team")
+	s.PolicyUsers("Fleets")
+	s.UserByInvite(nil)
+	s.UserByExternal("https://id.example.com", "42")
+	s.RoleByID("AROAEXAMPLE")
+	s.ProviderByIssuer("https://id.example.com")
+	s.AccessSettings()
 	fleets, _ := s.Fleets("", 5)
 	for _, f := range fleets {
 		f.ActivationTimeout()
@@ -79,6 +88,13 @@ func readAll(s *State) {
 			[]string{"x"}},
 		UpdateQueue{Name: "harbor"}, DeleteQueue{"harbor"}, UpdateMatchmakingConfiguration{Name: "ladder"},
 		DeleteRuleSet{"duel"},
+		PutUser{User: User{Name: "ada"}}, SetExternalGroups{"ada", []string{"team"}}, DeleteUser{"ada"},
+		DeleteGroup{"team"}, PutRole{Role: Role{Name: "GameDev"}}, PutAssignment{Role: "GameDev", Subject: "@team"},
+		DeletePolicy{"Fleets"}, PutProvider{Provider: Provider{Name: "keycloak"}}, UpdateAccessKey{ID: "AKIAEXAMPLE"},
+		StartSignIn{SignIn{ID: "signin-2", User: "ada", Kind: SignInSSO, Created: t0, IdleEnds: t0 + day,
+			Ends: t0 + day}},
+		RotateSignIn{ID: "signin-1", From: 1, IdleEnds: t0 + day},
+		TouchSignIn{ID: "signin-1", IdleEnds: t0 + day}, EndSignIn{ID: "signin-1"}, PutAccessSettings{},
 	} {
 		_, _ = s.Decide(t0, c)
 	}

@@ -50,6 +50,33 @@ func examples() []any {
 		Created:            t0, Updated: t0 + day,
 	}
 	ruleSet := RuleSet{ID: "set-1", Name: "duel", Body: `{"ruleLanguageVersion":"1.0"}`, Created: t0}
+	key := AccessKey{ID: "AKIAEXAMPLE", SealedSecret: []byte{0, 1, 254, 255}, Name: "first key", Created: t0,
+		Owner: "ada", Inactive: true, Expires: t0 + day, Policies: []string{"Fleets", "GameLiftReadOnly"},
+		Document: `{"Statement":[]}`}
+	put := AccessKeyPut(key)
+	settings := AccessSettings{LocalPasswordsOff: true,
+		Epochs: []Epoch{{1, t0, t0 + day, []byte{1, 2}}, {2, t0 + day, 0, []byte{3, 4}}}}
+	inline := []InlinePolicy{{"own", `{"Statement":[]}`}}
+	user := User{
+		Name: "ada", ID: "AIDAEXAMPLE", DisplayName: "Ada", Email: "ada@example.com", Service: true,
+		Password: "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA", Issuer: "https://id.example.com", Subject: "42",
+		Disabled: true, NotBefore: t0, Created: t0 - day, Groups: []string{"ops", "team"},
+		ExternalGroups: []string{"staff"}, Policies: inline, Invite: bytes.Repeat([]byte{7}, 32), InviteEnds: t0 + day,
+		Attached: []string{"Fleets"},
+	}
+	group := Group{"team", "the players' friends", t0}
+	role := Role{"GameDev", "AROAEXAMPLE", "builds", []string{"Fleets", "GameLiftReadOnly"}, inline, 3600,
+		`{"Statement":[]}`, t0, t0 + day}
+	assignment := Assignment{"GameDev", "@team", t0, true}
+	policy := Policy{"Fleets", "all of them", `{"Statement":[]}`, 2, t0, t0 + day}
+	provider := Provider{
+		Name: "keycloak", Issuer: "https://id.example.com", ClientID: "muster", SealedSecret: []byte{1, 255},
+		Audiences: []string{"a", "b"}, Scopes: []string{"email", "openid"}, GroupClaim: "groups",
+		GroupMap: []GroupMapping{{"/devs", "team"}}, Keys: `{"keys":[]}`, SignIn: true, Create: true,
+		Domains: []string{"example.com"}, AllowedGroups: []string{"/devs"}, Created: t0,
+	}
+	signIn := SignIn{"signin-1", "ada", "aws-cli", SignInSSO, t0, t0 + minute, t0 + day, t0 + 2*day, 2, t0 + minute,
+		[]byte{9, 8}, "GameDev", "192.0.2.1"}
 	return []any{
 		&LocationCreated{"custom-office", t0},
 		&LocationDeleted{"custom-office"},
@@ -71,11 +98,17 @@ func examples() []any {
 		&AliasDeleted{"alias-1"},
 		&ResourceTagged{"fleet/fleet-1", tags},
 		&ResourceUntagged{"fleet/fleet-1", []string{"stage", "team"}},
-		&AccessKeyPut{"AKIAEXAMPLE", []byte{0, 1, 254, 255}, "first key", t0},
+		&put,
 		&AccessKeyDeleted{"AKIAEXAMPLE"},
+		&AccessKeyUpdated{"AKIAEXAMPLE", true, t0 + day},
+		&AccessSettingsPut{settings},
 		&CreationClaimed{"fleet-1", "ada", t0},
 		&CreationReleased{"fleet-1", "ada", t0},
 		&CreationsExpired{"fleet-1", "ada", t0},
+		&SignInStarted{signIn},
+		&SignInRotated{"signin-1", 2, t0, t0 + day},
+		&SignInEnded{"signin-1", "ada", ReplayReason},
+		&SignInTouched{"signin-1", t0, t0 + day},
 		&Location{"custom-office", t0},
 		&Fleet{"fleet-1", StatusTerminated, t0, t0 + day, runtime, attributes},
 		&FleetLocation{"fleet-1", "custom-office", StatusDeleting},
@@ -83,8 +116,9 @@ func examples() []any {
 		&ComputeClaim{"fleet-1", "host/1", "custom-office"},
 		&Alias{"alias-1", "live", "what players see", routing, t0, t0 + day},
 		&ResourceTags{"fleet/fleet-1", tags},
-		&AccessKey{"AKIAEXAMPLE", []byte{0, 1, 254, 255}, "first key", t0},
+		&key,
 		&CreatorWindow{"fleet-1", "ada", []event.Time{t0, t0, t0 + 1}},
+		&settings,
 		&QueueCreated{queue},
 		&QueueUpdated{queue},
 		&QueueDeleted{"harbor"},
@@ -93,9 +127,31 @@ func examples() []any {
 		&MatchmakingConfigurationDeleted{"ladder"},
 		&RuleSetCreated{ruleSet},
 		&RuleSetDeleted{"duel"},
+		&UserPut{user},
+		&UserDisabledSet{"ada", true, t0},
+		&PasswordSet{"ada", user.Password, t0},
+		&ExternalGroupsSet{"ada", []string{"staff"}},
+		&UserDeleted{"ada"},
+		&GroupPut{group},
+		&GroupDeleted{"team"},
 		&queue,
 		&configuration,
 		&ruleSet,
+		&user,
+		&group,
+		&role,
+		&assignment,
+		&policy,
+		&provider,
+		&signIn,
+		&RolePut{role},
+		&RoleDeleted{"GameDev"},
+		&AssignmentPut{assignment},
+		&AssignmentDeleted{"GameDev", "@team"},
+		&PolicyPut{policy},
+		&PolicyDeleted{"Fleets"},
+		&ProviderPut{provider},
+		&ProviderDeleted{"keycloak"},
 	}
 }
 

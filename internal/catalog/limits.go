@@ -14,12 +14,23 @@ type Limits struct {
 	TagsPerResource           int
 	SessionsPerCreator        int32 // highest NewGameSessionsPerCreator of a fleet's policy
 	CreatorPeriodMinutes      int32 // highest PolicyPeriodInMinutes of a fleet's policy
+	Users                     int
+	Groups                    int
+	Roles                     int
+	Assignments               int
+	Policies                  int // managed ones that are stored
+	PolicyCharacters          int // of a policy document, without white space
+	Providers                 int
+	KeysPerUser               int // access keys; the root has no limit
+	SignIns                   int
+	SignInsPerUser            int // a further one ends the least recently used one
 }
 
 // DefaultLimits returns limits for a service with one operator: mostly far above the AWS quotas (20 locations, 10
 // fleets, 4 locations and 100 computes per fleet, 100 aliases, 10 sessions per creator in up to 60 minutes), which
-// protect a shared service. AWS allows 50 tags per resource everywhere. Source: API reference, "Service quotas"; AWS
-// tagging guide.
+// protect a shared service. AWS allows 50 tags per resource everywhere, 6,144 characters in a managed policy and 2
+// access keys of a user. Source: API reference, "Service quotas"; AWS tagging guide; IAM user guide, "IAM and AWS STS
+// quotas".
 func DefaultLimits() Limits {
 	return Limits{
 		Locations:                 200,
@@ -33,5 +44,15 @@ func DefaultLimits() Limits {
 		TagsPerResource:           50,
 		SessionsPerCreator:        1000,
 		CreatorPeriodMinutes:      24 * 60,
+		Users:                     10_000,
+		Groups:                    1000,
+		Roles:                     1000,
+		Assignments:               50_000,
+		Policies:                  1000,
+		PolicyCharacters:          6144,
+		Providers:                 20,
+		KeysPerUser:               2,
+		SignIns:                   100_000,
+		SignInsPerUser:            100,
 	}
 }
