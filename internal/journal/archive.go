@@ -29,7 +29,8 @@ type ShardContents struct {
 // contains a record whose cause is missing in another journal. The engine continues to work, but deletes no record and
 // no snapshot of a shard until Close. One goroutine uses it.
 //
-// The data that visit receives is valid until it returns. An error of visit ends the call, which returns it unchanged.
+// It does not include the audit trail, which has a retention of its own and is exported separately, and the values of a
+// Bucket, which clients ask for again.
 type ConsistentSnapshot interface {
 	// Taken returns the moment.
 	Taken() time.Time

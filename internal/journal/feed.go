@@ -1,6 +1,9 @@
 package journal
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // A Feed is a sequence of records with many writers and many readers: the event feed of a region. Records are numbered
 // in the order of their appends, with gaps, and kept for a time (30 days by default). All methods are safe for
@@ -25,4 +28,14 @@ type Feed interface {
 	// none for as long as records are kept. A reader is a token of a subject; see CheckSubject.
 	SavePosition(ctx context.Context, reader string, seq uint64) error
 	Position(ctx context.Context, reader string) (seq uint64, ok bool, err error)
+}
+
+// An Audit is the feed of the audit trail, of which readers want a period.
+type Audit interface {
+	Feed
+
+	// After returns the number after which the records begin that were stored at or after a time, by the engine's
+	// clock. In a cluster, the clocks are those of several nodes: a record may have an earlier time than one before it,
+	// by as much as they differ.
+	After(ctx context.Context, t time.Time) (seq uint64, err error)
 }

@@ -128,7 +128,7 @@ func TestClusterContract(t *testing.T) {
 		var shards atomic.Int64
 		journaltest.Run(t, func(t *testing.T) journaltest.Fixture {
 			shard, node := int(shards.Add(1)), 0
-			c.forget(t, "MUSTER_HISTORY", "MUSTER_FEED")
+			c.forget(t, "MUSTER_HISTORY", "MUSTER_FEED", "MUSTER_AUDIT", "KV_MUSTER_GRANTS")
 			next := func() *jetstream.Engine {
 				node = (node + 1) % len(c.nodes)
 				return c.nodes[node]
@@ -137,6 +137,8 @@ func TestClusterContract(t *testing.T) {
 				Journal: func() journal.Journal { return shardJournal(t, next(), shard) },
 				History: func() journal.History { return must(next().History(t.Context()))(t) },
 				Feed:    func() journal.Feed { return must(next().Feed(t.Context()))(t) },
+				Audit:   func() journal.Audit { return must(next().Audit(t.Context(), jetstream.AuditLimits{}))(t) },
+				Bucket:  func() journal.Bucket { return must(next().Grants(t.Context()))(t) },
 				Restart: func() { c.stop(node); c.start(node) },
 			}
 		})

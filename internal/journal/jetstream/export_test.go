@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/muster-gg/muster/internal/journal"
 )
 
 // What tests do behind the engine's back.
@@ -209,4 +211,12 @@ func Ports(t *testing.T, e *Engine) map[string]string {
 		}
 	}
 	return open
+}
+
+// DeleteUntidily deletes a key of a bucket as a process does that dies before it has deleted the message of that.
+func DeleteUntidily(t *testing.T, b journal.Bucket, key string, revision uint64) {
+	t.Helper()
+	if _, err := b.(*bucket).write(t.Context(), key, nil, revision, true); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -51,6 +51,8 @@ func TestExternalContract(t *testing.T) {
 			Journal: func() journal.Journal { return shardJournal(t, e, 3) },
 			History: func() journal.History { return must(e.History(t.Context()))(t) },
 			Feed:    func() journal.Feed { return must(e.Feed(t.Context()))(t) },
+			Audit:   func() journal.Audit { return must(e.Audit(t.Context(), jetstream.AuditLimits{}))(t) },
+			Bucket:  func() journal.Bucket { return must(e.Grants(t.Context()))(t) },
 			Restart: func() {
 				mustClose(t, e)
 				e = must(jetstream.Open(t.Context(), cfg))(t)

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -13,12 +14,19 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// feedStream is the name of the stream. It also contains the positions of readers, each as the only message of a
-// subject: a position is useless without the records, and is kept as long.
+// feedStream is the name of the stream of the event feed. It also contains the positions of readers, each as the only
+// message of a subject: a position is useless without the records, and is kept as long.
 const (
 	feedStream    = "MUSTER_FEED"
 	feedRecords   = "muster.feed.records"
 	feedPositions = "muster.feed.position."
+)
+
+// auditStream is the name of the stream of the audit trail, which is a feed of its own.
+const (
+	auditStream    = "MUSTER_AUDIT"
+	auditRecords   = "muster.audit.records"
+	auditPositions = "muster.audit.position."
 )
 
 // forgetTime bounds the deletion of a consumer.
@@ -32,25 +40,45 @@ const (
 )
 
 type feed struct {
-	engine *Engine
-	stream jetstream.Stream
+	engine    *Engine
+	stream    jetstream.Stream
+	name      string // of the stream
+	records   string // the subject of records
+	positions string // precedes the name of a reader
 }
 
-// Feed opens the feed, and creates it if there is none.
+// Feed opens the event feed, and creates it if there is none.
 func (e *Engine) Feed(ctx context.Context) (journal.Feed, error) {
-	stream, err := e.stream(ctx, jetstream.StreamConfig{
-		Name:        feedStream,
-		Subjects:    []string{feedRecords, feedPositions + "*"},
+	f := &feed{engine: e, name: feedStream, records: feedRecords, positions: feedPositions}
+	return f, f.open(ctx, e.cfg.HistoryAge, -1)
+}
+
+// AuditLimits bound the audit trail: its oldest records are deleted.
+type AuditLimits struct {
+	Age   time.Duration // default 90 days
+	Bytes int64         // on each node that keeps the stream; default 1 GiB
+}
+
+// Audit opens the audit trail, and creates it if there is none. Other limits than those of an earlier start change it.
+func (e *Engine) Audit(ctx context.Context, limits AuditLimits) (journal.Audit, error) {
+	f := &feed{engine: e, name: auditStream, records: auditRecords, positions: auditPositions}
+	return f, f.open(ctx, cmp.Or(limits.Age, 90*24*time.Hour), cmp.Or(limits.Bytes, 1<<30))
+}
+
+// open opens the stream. bytes -1 is no limit.
+func (f *feed) open(ctx context.Context, age time.Duration, bytes int64) (err error) {
+	f.stream, err = f.engine.stream(ctx, jetstream.StreamConfig{
+		Name:        f.name,
+		Subjects:    []string{f.records, f.positions + "*"},
 		Storage:     jetstream.FileStorage,
 		Retention:   jetstream.LimitsPolicy,
-		MaxAge:      e.cfg.HistoryAge,
-		AllowDirect: e.directly(),
+		MaxAge:      age,
+		MaxBytes:    bytes,
+		Discard:     jetstream.DiscardOld,
+		AllowDirect: f.engine.directly(),
 		AllowRollup: true, // a new position replaces the old one
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &feed{engine: e, stream: stream}, nil
+	return err
 }
 
 // Append publishes a record. The server remembers ids for two minutes.
@@ -58,39 +86,60 @@ func (f *feed) Append(ctx context.Context, id string, data []byte) (uint64, erro
 	if len(data) > maxRecord {
 		return 0, fmt.Errorf("%w: %d bytes of at most %d", journal.ErrTooLarge, len(data), maxRecord)
 	}
-	ack, err := f.engine.publish(ctx, &nats.Msg{Subject: feedRecords, Data: data}, jetstream.WithMsgID(id))
+	ack, err := f.engine.publish(ctx, &nats.Msg{Subject: f.records, Data: data}, jetstream.WithMsgID(id))
 	if err != nil {
 		return 0, fmt.Errorf("publish: %w", err)
 	}
 	return ack.Sequence, nil
 }
 
-// Read gets the messages one by one, like List of the history.
+// Read asks the stream's leader for several messages at a time.
 func (f *feed) Read(ctx context.Context, after uint64, visit func(uint64, []byte) bool) error {
 	last, err := f.Last(ctx)
 	if err != nil {
 		return err
 	}
-	for after < last {
-		msg, err := f.engine.message(ctx, f.stream, after+1, jetstream.WithGetMsgSubject(feedRecords))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return nil
+	err = f.engine.walkLeader(ctx, end{name: f.name, last: last}, f.records, after, func(s journal.Stored) error {
+		if !visit(s.Seq, s.Data) {
+			return errEnough
 		}
-		if err != nil {
-			return fmt.Errorf("get message after %d: %w", after, err)
-		}
-		if msg.Sequence > last || !visit(msg.Sequence, msg.Data) {
-			return nil
-		}
-		after = msg.Sequence
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
 	}
-	return nil
+	return err
+}
+
+// errEnough ends a walk whose caller needs no more.
+var errEnough = errors.New("no more messages are needed")
+
+// After searches the first record at or after a time, by bisection.
+func (f *feed) After(ctx context.Context, t time.Time) (uint64, error) {
+	info, err := f.engine.info(ctx, f.stream)
+	if err != nil {
+		return 0, fmt.Errorf("stream info: %w", err)
+	}
+	low, high := max(info.State.FirstSeq, 1), info.State.LastSeq+1
+	for low < high {
+		middle := low + (high-low)/2
+		s, err := f.engine.fromLeader(ctx, f.name, question{Seq: middle, Subject: f.records})
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound), err == nil && !s.Time.Before(t):
+			high = middle
+		case err == nil:
+			low = s.Seq + 1
+		default:
+			return 0, fmt.Errorf("get message from %d: %w", middle, err)
+		}
+	}
+	return low - 1, nil
 }
 
 // Follow reads through an ordered consumer, which restarts by itself after a lost message.
 func (f *feed) Follow(ctx context.Context, after uint64, visit func(uint64, []byte) bool) error {
 	consumer, err := f.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{feedRecords}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+		FilterSubjects: []string{f.records}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq: after + 1,
 	})
 	if err != nil {
@@ -124,7 +173,7 @@ func (f *feed) Follow(ctx context.Context, after uint64, visit func(uint64, []by
 
 // Last gets the newest record; the stream's own last message may be a position.
 func (f *feed) Last(ctx context.Context) (uint64, error) {
-	msg, err := f.engine.newest(ctx, f.stream, feedRecords)
+	msg, err := f.engine.newest(ctx, f.stream, f.records)
 	if errors.Is(err, jetstream.ErrMsgNotFound) { // none, or none any more
 		info, err := f.engine.info(ctx, f.stream)
 		if err != nil {
@@ -138,12 +187,12 @@ func (f *feed) Last(ctx context.Context) (uint64, error) {
 	return msg.Sequence, nil
 }
 
-// Keep replaces the only message of the reader's subject.
+// SavePosition replaces the only message of the reader's subject.
 func (f *feed) SavePosition(ctx context.Context, reader string, seq uint64) error {
 	if err := journal.CheckSubject(reader); err != nil {
 		return err
 	}
-	msg := nats.NewMsg(feedPositions + reader)
+	msg := nats.NewMsg(f.positions + reader)
 	msg.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
 	msg.Data = binary.BigEndian.AppendUint64(nil, seq)
 	if _, err := f.engine.publish(ctx, msg); err != nil {
@@ -158,7 +207,7 @@ func (f *feed) Position(ctx context.Context, reader string) (seq uint64, ok bool
 	if err := journal.CheckSubject(reader); err != nil {
 		return 0, false, err
 	}
-	msg, err := f.engine.newest(ctx, f.stream, feedPositions+reader)
+	msg, err := f.engine.newest(ctx, f.stream, f.positions+reader)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return 0, false, nil
 	}

@@ -9,7 +9,8 @@
 // record's number. Its snapshots are the objects of the object store muster-shard-N. An object exists once its metadata
 // is written, after its last chunk; the metadata contains the number of the last record that the snapshot includes.
 // Histories are the stream MUSTER_HISTORY with one message per subject. Beside the server's directory, the file
-// STREAM.last contains the number of the newest acknowledged message: see mark.
+// STREAM.last contains the number of the newest acknowledged message: see mark. The event feed is the stream
+// MUSTER_FEED, the audit trail MUSTER_AUDIT; pending grants are the bucket MUSTER_GRANTS, in memory.
 //
 // # Damage
 //

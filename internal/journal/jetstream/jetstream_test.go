@@ -57,6 +57,8 @@ func TestContract(t *testing.T) {
 				}
 				return f
 			},
+			Audit:  func() journal.Audit { return must(e.Audit(t.Context(), jetstream.AuditLimits{}))(t) },
+			Bucket: func() journal.Bucket { return must(e.Grants(t.Context()))(t) },
 			Restart: func() {
 				mustClose(t, e)
 				e = open(t, dir)

@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
@@ -96,10 +95,7 @@ func (j *shardJournal) publish(ctx context.Context, last uint64, data []byte) (u
 	return ack.Sequence, nil
 }
 
-func isFence(err error) bool {
-	api, ok := errors.AsType[*jetstream.APIError](err)
-	return ok && api.ErrorCode == wrongLastSequence
-}
+func isFence(err error) bool { return isCode(err, wrongLastSequence) }
 
 // Replay reads up to the end as the stream's leader knows it, and at least to the newest record that was acknowledged
 // to this node.

@@ -40,7 +40,8 @@ func (e *Engine) NewRestorer() (journal.Restorer, error) {
 	return &restorer{engine: e, js: js}, nil
 }
 
-// regionStreams returns the names of all streams of a region.
+// regionStreams returns the names of all streams of a region that backups contain. The audit trail and the bucket of
+// grants are not among them: see journal.ConsistentSnapshot.
 func regionStreams(shards int) []string {
 	names := []string{historyStream, feedStream}
 	for i := range shards {
@@ -66,7 +67,7 @@ func (e *Engine) CheckEmpty(ctx context.Context, shards int) error {
 	return nil
 }
 
-// Clear deletes all streams of a region with this many shards. None of its journals may be open.
+// Clear deletes the streams of a region with this many shards that backups contain. None of its journals may be open.
 func (e *Engine) Clear(ctx context.Context, shards int) error {
 	for _, name := range regionStreams(shards) {
 		_, err := patiently(ctx, e, func(ctx context.Context) (none struct{}, err error) {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/muster-gg/muster/internal/journal"
 )
@@ -123,5 +125,88 @@ func testFeedRestart(t *testing.T, f Fixture) {
 	wantRecords(t, feed, 0, "one", "two")
 	if got, ok, err := feed.Position(t.Context(), "web"); got != one || !ok || err != nil {
 		t.Errorf("the position is %d, %v; want %d", got, err, one)
+	}
+}
+
+// testFeedMany reads many records, some of them large, between positions, which have numbers of their own.
+func testFeedMany(t *testing.T, f Fixture) {
+	feed := f.Feed()
+	var want []string
+	for i := range 200 {
+		want = append(want, fmt.Sprint(i, strings.Repeat("x", i%17%2*i*1000)))
+		seq := appendTo(t, feed, fmt.Sprint(i), want[i])
+		if i%7 == 0 {
+			if err := feed.SavePosition(t.Context(), "web", seq); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, enough := range []int{1, 3, 100, len(want) + 1} {
+		var got []string
+		after := uint64(0)
+		err := feed.Read(t.Context(), 0, func(seq uint64, data []byte) bool {
+			if seq <= after {
+				t.Errorf("number %d after %d", seq, after)
+			}
+			got, after = append(got, string(data)), seq
+			return len(got) < enough
+		})
+		if err != nil || !slices.Equal(got, want[:min(enough, len(want))]) {
+			t.Errorf("%d of %d records are read, or other ones: %v", len(got), enough, err)
+		}
+	}
+}
+
+// ofAudit runs a test of feeds with the audit trail.
+func ofAudit(test func(*testing.T, Fixture)) func(*testing.T, Fixture) {
+	return func(t *testing.T, f Fixture) {
+		f.Feed = func() journal.Feed { return f.Audit() }
+		test(t, f)
+	}
+}
+
+func testAuditAfter(t *testing.T, f Fixture) {
+	audit, begun := f.Audit(), now()
+	after := func(at time.Time, want ...string) {
+		t.Helper()
+		seq, err := audit.After(t.Context(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		if err := audit.Read(t.Context(), seq, func(_ uint64, data []byte) bool {
+			got = append(got, string(data))
+			return true
+		}); err != nil || !slices.Equal(got, want) {
+			t.Errorf("from %v on there is %q, %v; want %q", at.Sub(begun), got, err, want)
+		}
+	}
+	after(begun)
+	var times []time.Time
+	all := []string{"0", "1", "2", "3", "4"}
+	for i, data := range all {
+		times = append(times, now())
+		seq := appendTo(t, audit, data, data)
+		if i == 2 { // a message that is no record
+			if err := audit.SavePosition(t.Context(), "reader", seq); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i, at := range times {
+		after(at, all[i:]...)
+	}
+	after(begun, all...)
+	after(time.Time{}, all...)
+	after(now())
+}
+
+// now returns the time when the clock has advanced, so that what was stored before was stored earlier.
+func now() time.Time {
+	begun := time.Now()
+	for {
+		if t := time.Now(); t.After(begun) {
+			return t
+		}
 	}
 }

@@ -24,6 +24,10 @@ type Fixture struct {
 	History func() journal.History
 	// Feed opens a handle on the one feed of the fixture.
 	Feed func() journal.Feed
+	// Audit opens a handle on the one audit trail of the fixture.
+	Audit func() journal.Audit
+	// Bucket opens a handle on the one bucket of the fixture, whose values Restart may lose.
+	Bucket func() journal.Bucket
 	// Restart ends the process, as far as the implementation can tell, and starts it anew. Handles from before are not
 	// used any more.
 	Restart func()
@@ -63,6 +67,19 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 		{"Feed", testFeed},
 		{"FeedWaits", testFeedWaits},
 		{"FeedSurvivesRestart", testFeedRestart},
+		{"FeedOfManyRecords", testFeedMany},
+		{"Audit", ofAudit(testFeed)},
+		{"AuditWaits", ofAudit(testFeedWaits)},
+		{"AuditSurvivesRestart", ofAudit(testFeedRestart)},
+		{"AuditAfterATime", testAuditAfter},
+		{"Bucket", testBucket},
+		{"BucketOfOneKey", testBucketKey},
+		{"BucketRefuses", testBucketRefuses},
+		{"BucketIsFull", testBucketFull},
+		{"BucketDeletesOnce", testBucketDeletesOnce},
+		{"BucketCreatesOnce", testBucketCreatesOnce},
+		{"BucketEndsWithItsContext", testBucketContext},
+		{"BucketAfterRestart", testBucketRestart},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { test.test(t, fixture(t)) })

@@ -1,13 +1,55 @@
 package memory
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
-// FailAppend makes the next append of this handle store nothing and return err. Calls add up: one failure each.
-func (j *Journal) FailAppend(err error) { j.addFailure(failure{err: err}) }
+// Failures are faults of the appends of a handle on a journal, or of a feed.
+type Failures struct {
+	mu   sync.Mutex
+	next []failure
+}
 
-// LoseAnswer makes the next append of this handle store its record and return err all the same, as an engine whose
-// answer was lost.
-func (j *Journal) LoseAnswer(err error) { j.addFailure(failure{err: err, stored: true}) }
+type failure struct {
+	err    error
+	stored bool // the record is kept all the same
+}
+
+// FailAppend makes the next append store nothing and return err. Calls add up: one failure each.
+func (f *Failures) FailAppend(err error) { f.add(failure{err: err}) }
+
+// LoseAnswer makes the next append store its record and return err all the same, as an engine whose answer was lost.
+func (f *Failures) LoseAnswer(err error) { f.add(failure{err: err, stored: true}) }
+
+func (f *Failures) add(one failure) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.next = append(f.next, one)
+}
+
+// append calls store, unless a fault prevents that.
+func (f *Failures) append(store func() (uint64, error)) (uint64, error) {
+	one, ok := f.take()
+	if ok && !one.stored {
+		return 0, one.err
+	}
+	seq, err := store()
+	if ok {
+		return 0, one.err
+	}
+	return seq, err
+}
+
+func (f *Failures) take() (one failure, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.next) == 0 {
+		return failure{}, false
+	}
+	one, f.next = f.next[0], f.next[1:]
+	return one, true
+}
 
 // CutSnapshot makes the next SaveSnapshot leave half of its bytes and fail, as a process that died meanwhile.
 func (j *Journal) CutSnapshot() {
@@ -116,22 +158,6 @@ func (j *Journal) release() {
 		h.seq, h.err = j.append(h.last, h.data)
 		close(h.done)
 	}
-}
-
-func (j *Journal) addFailure(f failure) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.failures = append(j.failures, f)
-}
-
-func (j *Journal) nextFailure() (f failure, ok bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if len(j.failures) == 0 {
-		return failure{}, false
-	}
-	f, j.failures = j.failures[0], j.failures[1:]
-	return f, true
 }
 
 func (j *Journal) snapshotFaults() (cut bool, pause func()) {

@@ -5,12 +5,18 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// A Feed is a journal.Feed in memory. It keeps everything.
+// A Feed is a journal.Audit in memory. It keeps everything.
 type Feed struct {
+	Failures
+	clock clockwork.Clock
+
 	mu        sync.Mutex
 	records   []feedRecord
 	ids       map[string]uint64
@@ -20,19 +26,27 @@ type Feed struct {
 
 type feedRecord struct {
 	seq  uint64
+	at   time.Time
 	data []byte
 }
 
 // NewFeed makes an empty feed.
-func NewFeed() *Feed {
-	return &Feed{ids: map[string]uint64{}, positions: map[string]uint64{}, changed: make(chan struct{})}
+func NewFeed() *Feed { return NewFeedAt(clockwork.NewRealClock()) }
+
+// NewFeedAt makes an empty feed with a clock.
+func NewFeedAt(clock clockwork.Clock) *Feed {
+	return &Feed{clock: clock, ids: map[string]uint64{}, positions: map[string]uint64{}, changed: make(chan struct{})}
 }
 
-// Append stores a record.
+// Append stores a record, unless a fault was asked for.
 func (f *Feed) Append(ctx context.Context, id string, data []byte) (uint64, error) {
 	if err := context.Cause(ctx); err != nil {
 		return 0, err
 	}
+	return f.Failures.append(func() (uint64, error) { return f.append(id, data) })
+}
+
+func (f *Feed) append(id string, data []byte) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if seq, ok := f.ids[id]; ok {
@@ -40,7 +54,7 @@ func (f *Feed) Append(ctx context.Context, id string, data []byte) (uint64, erro
 	}
 	seq := f.last() + 1
 	f.ids[id] = seq
-	f.records = append(f.records, feedRecord{seq, slices.Clone(data)})
+	f.records = append(f.records, feedRecord{seq, f.clock.Now(), slices.Clone(data)})
 	close(f.changed)
 	f.changed = make(chan struct{})
 	return seq, nil
@@ -105,6 +119,14 @@ func (f *Feed) Last(ctx context.Context) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.last(), context.Cause(ctx)
+}
+
+// After searches the first record at or after a time.
+func (f *Feed) After(ctx context.Context, t time.Time) (uint64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(f.records, t, func(r feedRecord, t time.Time) int { return r.at.Compare(t) })
+	return uint64(i), context.Cause(ctx) // numbers have no gaps
 }
 
 // SavePosition stores the position of a reader.

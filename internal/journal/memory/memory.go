@@ -1,5 +1,6 @@
-// Package memory keeps journals and histories in memory and lets a test decide what goes wrong: appends that fail, that
-// only seem to fail, that wait, or that come late; writers that fence each other; snapshots that are cut short.
+// Package memory keeps journals, histories, feeds and buckets in memory and lets a test decide what goes wrong: appends
+// that fail, that only seem to fail, that wait, or that come late; writers that fence each other; snapshots that are
+// cut short.
 package memory
 
 import (
@@ -25,22 +26,17 @@ type Config struct {
 // A Journal is one writer's handle on records in memory. Reopen gives another one on the same records. Faults belong to
 // the handle.
 type Journal struct {
+	Failures
 	store *store
 	max   int
 
-	mu       sync.Mutex
-	failures []failure
-	held     []*heldAppend
-	holding  bool
-	arrived  chan struct{} // closed and replaced when an append begins to wait
-	lagging  chan struct{} // closed when followers may go on; nil: they need not wait
-	cut      bool
-	pauses   func() // called while a snapshot is half written
-}
-
-type failure struct {
-	err    error
-	stored bool // the record is kept all the same
+	mu      sync.Mutex
+	held    []*heldAppend
+	holding bool
+	arrived chan struct{} // closed and replaced when an append begins to wait
+	lagging chan struct{} // closed when followers may go on; nil: they need not wait
+	cut     bool
+	pauses  func() // called while a snapshot is half written
 }
 
 // New makes an empty journal.
@@ -80,15 +76,7 @@ func (j *Journal) Append(ctx context.Context, last uint64, data []byte) (uint64,
 }
 
 func (j *Journal) append(last uint64, data []byte) (uint64, error) {
-	f, ok := j.nextFailure()
-	if ok && !f.stored {
-		return 0, f.err
-	}
-	seq, err := j.store.append(last, data)
-	if ok {
-		return 0, f.err
-	}
-	return seq, err
+	return j.Failures.append(func() (uint64, error) { return j.store.append(last, data) })
 }
 
 // Replay calls apply with the records after the given one.

@@ -18,10 +18,12 @@ func TestContract(t *testing.T) {
 	journaltest.Run(t, func(*testing.T) journaltest.Fixture {
 		j := memory.New(memory.Config{MaxRecord: 1 << 20})
 		h := memory.NewHistory(clockwork.NewRealClock(), 0)
-		f := memory.NewFeed()
+		f, audit, b := memory.NewFeed(), memory.NewFeed(), memory.NewBucket(clockwork.NewRealClock())
 		return journaltest.Fixture{
 			Journal: func() journal.Journal { return j.Reopen() },
 			Feed:    func() journal.Feed { return f },
+			Audit:   func() journal.Audit { return audit },
+			Bucket:  func() journal.Bucket { return b },
 			History: func() journal.History { return h },
 			Restart: func() {},
 		}
@@ -137,5 +139,52 @@ func TestHistoryForgets(t *testing.T) {
 	clock.Advance(time.Hour + 1)
 	if b, err := h.Bounds(t.Context(), 0); err != nil || b.First != 2 || b.Last != 1 {
 		t.Errorf("got %+v, %v; want it deleted", b, err)
+	}
+}
+
+func TestFeedFaults(t *testing.T) {
+	f, broken := memory.NewFeed(), errors.New("broken")
+	f.FailAppend(broken)
+	f.LoseAnswer(broken)
+	for want := range uint64(2) {
+		if _, err := f.Append(t.Context(), "id", nil); !errors.Is(err, broken) {
+			t.Errorf("got %v, want the fault", err)
+		}
+		if last, err := f.Last(t.Context()); last != want || err != nil {
+			t.Errorf("%d records, %v; want %d", last, err, want)
+		}
+	}
+	if seq, err := f.Append(t.Context(), "id", nil); seq != 1 || err != nil {
+		t.Errorf("the repeated append is number %d, %v", seq, err)
+	}
+}
+
+func TestBucketForgets(t *testing.T) {
+	clock := clockwork.NewFakeClock()
+	b := memory.NewBucket(clock)
+	create := func(key string, size int) (uint64, error) { return b.Create(t.Context(), key, make([]byte, size)) }
+	for i := range journal.BucketBytes / journal.MaxValue {
+		_, _ = create(string(rune('a'+i)), journal.MaxValue) // until it is full
+	}
+	if _, err := create("more", journal.MaxValue); !errors.Is(err, journal.ErrFull) {
+		t.Fatalf("got %v, want ErrFull", err)
+	}
+	clock.Advance(journal.BucketAge / 2)
+	_, revision, err := b.Get(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if revision, err = b.Update(t.Context(), "a", nil, revision); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(journal.BucketAge/2 + 1)
+	if _, _, err := b.Get(t.Context(), "b"); !errors.Is(err, journal.ErrNoValue) {
+		t.Errorf("an old value gives %v", err)
+	}
+	if _, got, err := b.Get(t.Context(), "a"); got != revision || err != nil {
+		t.Errorf("a value that was written again has revision %d, %v; want %d", got, err, revision)
+	}
+	if _, err := create("more", journal.MaxValue); err != nil {
+		t.Errorf("with the old values deleted: %v", err)
 	}
 }
