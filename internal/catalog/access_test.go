@@ -230,7 +230,8 @@ func (w *world) signInCommand() Command {
 	case 5:
 		return EndSignIn{w.signIn(), "left"}
 	case 6:
-		return PutProvider{Provider: Provider{Name: w.some("provider-", 3), Issuer: w.some("https://", 3)}}
+		return PutProvider{Provider: Provider{Name: w.some("provider-", 3), Issuer: w.some("https://", 3),
+			SealedSecret: []byte{1}}}
 	case 7:
 		return DeleteProvider{w.some("provider-", 3)}
 	default:
@@ -240,15 +241,25 @@ func (w *world) signInCommand() Command {
 
 func (w *world) keyCommand() Command {
 	policies := w.policies()
-	switch w.r.IntN(4) {
+	switch w.r.IntN(5) {
+	case 4:
+		c := SealAgain{From: []byte{1}, To: []byte{byte(w.r.IntN(2)) + 1}}
+		if c.AccessKey = w.some("AKIA", 6); w.chance(3) {
+			c.AccessKey, c.Provider = "", w.some("provider-", 3)
+		}
+		return c
 	case 0:
 		return UpdateAccessKey{ID: w.some("AKIA", 6), Inactive: w.chance(2)}
 	case 1:
 		epochs := []Epoch{{1, t0, t0 + day, []byte{1}}, {2, t0, 0, []byte{byte(w.r.IntN(2)) + 1}}}
 		return PutAccessSettings{AccessSettings{Epochs: epochs[:w.r.IntN(3)]}}
 	default:
-		return PutAccessKey{ID: w.some("AKIA", 6), Name: w.id(), Owner: w.user(), Policies: policies,
-			Stored: stored(policies)}
+		c := PutAccessKey{ID: w.some("AKIA", 6), SealedSecret: []byte{1}, Name: w.id(), Owner: w.user(),
+			Policies: policies, Stored: stored(policies)}
+		if w.chance(3) {
+			c.Replaces = w.some("AKIA", 6)
+		}
+		return c
 	}
 }
 
@@ -265,11 +276,11 @@ func TestBelowAccessLevel(t *testing.T) {
 			tried++
 		}
 	}
-	if tried != 21 {
+	if tried != 22 {
 		t.Errorf("%d commands are of the level", tried)
 	}
 	for _, c := range []PutAccessKey{{Owner: "ada"}, {Inactive: true}, {Expires: t0}, {Policies: []string{"p"}},
-		{Document: "{}"}} {
+		{Document: "{}"}, {Replaces: "AKIA1"}} {
 		_, err := s.Decide(t0, c)
 		wantFault(t, err, fault.ServiceUnavailable, "")
 	}

@@ -24,7 +24,8 @@ type AccessKey struct {
 
 // PutAccessKey stores a key, or replaces the one with the same id. Conflict if another one of the owner or of the root
 // has its name, or if the replaced one has another owner. With fields of AccessLevel also ServiceUnavailable below it,
-// InvalidRequest, NotFound for the owner or a policy, and LimitExceeded.
+// InvalidRequest, LimitExceeded, and NotFound for the owner, a policy or the key of Replaces: of two commands that
+// replace the same key, one fails.
 type PutAccessKey struct {
 	ID           string     `cbor:"1,keyasint,omitzero"`
 	SealedSecret []byte     `cbor:"2,keyasint,omitzero"`
@@ -36,6 +37,7 @@ type PutAccessKey struct {
 	Policies     []string   `cbor:"8,keyasint,omitzero"`
 	Document     string     `cbor:"9,keyasint,omitzero"`
 	Stored       []string   `cbor:"10,keyasint,omitzero"` // as in PutRole
+	Replaces     string     `cbor:"11,keyasint,omitzero"` // id of the key of the same owner that is deleted; "": none
 }
 
 // UpdateAccessKey changes the state and the end of a key. NotFound.
@@ -43,6 +45,9 @@ type UpdateAccessKey struct {
 	ID       string     `cbor:"1,keyasint,omitzero"`
 	Inactive bool       `cbor:"2,keyasint,omitzero"`
 	Expires  event.Time `cbor:"3,keyasint,omitzero"`
+
+	KeepState   bool `cbor:"4,keyasint,omitzero"` // ignore Inactive
+	KeepExpires bool `cbor:"5,keyasint,omitzero"` // ignore Expires
 }
 
 // DeleteAccessKey deletes a key. NotFound.
@@ -79,7 +84,7 @@ func (c PutAccessKey) key() AccessKey {
 // FeatureLevel returns the level from which the command may be sent: owners of earlier releases ignore the fields of
 // AccessLevel, and would give the root a key without limits.
 func (c PutAccessKey) FeatureLevel() int {
-	if c.Owner != "" || c.Inactive || c.Expires != 0 || len(c.Policies) > 0 || c.Document != "" {
+	if c.Owner != "" || c.Inactive || c.Expires != 0 || len(c.Policies) > 0 || c.Document != "" || c.Replaces != "" {
 		return AccessLevel
 	}
 	return 1
@@ -90,23 +95,45 @@ func (c PutAccessKey) decide(s *State, _ event.Time) ([]Event, error) {
 		return nil, errUpgradeFirst
 	}
 	k := c.key()
-	if err := k.check(s, c.Stored); err != nil {
+	if err := s.checkReplaced(k, c.Replaces); err != nil {
 		return nil, err
 	}
-	if err := s.checkOwner(k); err != nil {
+	if err := k.check(s, c.Stored, c.Replaces); err != nil {
+		return nil, err
+	}
+	if err := s.checkOwner(k, c.Replaces); err != nil {
 		return nil, err
 	}
 	put := AccessKeyPut(k)
+	if c.Replaces != "" {
+		return []Event{&AccessKeyDeleted{ID: c.Replaces}, &put}, nil
+	}
 	return []Event{&put}, nil
 }
 
+// checkReplaced rejects a key that cannot take the place of another one.
+func (s *State) checkReplaced(k AccessKey, replaces string) error {
+	old, ok := s.accessKeys.Get(replaces)
+	switch {
+	case replaces == "":
+		return nil
+	case !ok:
+		return keyNotFound(replaces)
+	case replaces == k.ID:
+		return fault.New(fault.InvalidRequest, "Replaces must be another key than ID")
+	case old.Owner != k.Owner:
+		return fault.New(fault.Conflict, "Access key %s has another owner", replaces)
+	}
+	return nil
+}
+
 // checkOwner rejects a key whose owner does not exist, differs from that of the replaced one, or has too many.
-func (s *State) checkOwner(k AccessKey) error {
+func (s *State) checkOwner(k AccessKey, replaces string) error {
 	old, exists := s.accessKeys.Get(k.ID)
 	switch {
 	case exists && old.Owner != k.Owner:
 		return fault.New(fault.Conflict, "Access key %s has another owner", k.ID)
-	case k.Owner == "" || exists:
+	case k.Owner == "" || exists || replaces != "":
 		return nil
 	case s.user(k.Owner) == nil:
 		return userNotFound(k.Owner)
@@ -114,11 +141,11 @@ func (s *State) checkOwner(k AccessKey) error {
 	return checkLimit(len(s.KeysOf(k.Owner)), s.limits.KeysPerUser, "access keys of a user")
 }
 
-func (k AccessKey) check(s *State, stored []string) error {
+func (k AccessKey) check(s *State, stored []string, replaces string) error {
 	// The root's keys are known by their names: no user may have a key of the same name.
 	taken := func(o *AccessKey) bool {
-		return k.Name != "" && o.Name == k.Name && o.ID != k.ID && (o.Owner == k.Owner || o.Owner == "" ||
-			k.Owner == "")
+		return k.Name != "" && o.Name == k.Name && o.ID != k.ID && o.ID != replaces &&
+			(o.Owner == k.Owner || o.Owner == "" || k.Owner == "")
 	}
 	if others, _ := page(&s.accessKeys, "", "", 1, taken); len(others) > 0 {
 		return fault.New(fault.Conflict, "An access key with the name %s exists", k.Name)
@@ -136,6 +163,12 @@ func (c UpdateAccessKey) decide(s *State, _ event.Time) ([]Event, error) {
 	k, ok := s.accessKeys.Get(c.ID)
 	if !ok {
 		return nil, keyNotFound(c.ID)
+	}
+	if c.KeepState {
+		c.Inactive = k.Inactive
+	}
+	if c.KeepExpires {
+		c.Expires = k.Expires
 	}
 	if k.Inactive == c.Inactive && k.Expires == c.Expires {
 		return nil, nil

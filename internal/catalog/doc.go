@@ -51,6 +51,8 @@
 //     before succeeds too, without a change; any other ends the sign-in.
 //   - An epoch of the region's secret never changes its key, and is removed only after
 //     its end. So of two nodes that begin the next one at once, one fails.
+//   - A secret is sealed again only if it is still the one that was read. A key is replaced by another one in one
+//     command, so that a crash leaves one of them.
 //   - An access key without an owner is the root's. A name is unique among the keys of an
 //     owner, and no user's key has the name of one of the root's.
 //   - Limits are configuration. They apply to new resources and are not in the events.

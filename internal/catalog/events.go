@@ -34,6 +34,7 @@ var Events = []event.Entry{
 	{Number: 36, Type: (*AccessKeyDeleted)(nil)},
 	{Number: 37, Type: (*AccessKeyUpdated)(nil), Level: AccessLevel},
 	{Number: 38, Type: (*AccessSettingsPut)(nil), Level: AccessLevel},
+	{Number: 39, Type: (*SealedAgain)(nil), Level: AccessLevel},
 
 	{Number: 40, Type: (*CreationClaimed)(nil)},
 	{Number: 41, Type: (*CreationReleased)(nil)},
@@ -149,4 +150,5 @@ var Commands = []event.Entry{
 	{Number: 49, Type: (*UpdateAccessKey)(nil), Level: AccessLevel},
 	{Number: 50, Type: (*PutAccessSettings)(nil), Level: AccessLevel},
 	{Number: 51, Type: (*TouchSignIn)(nil), Level: AccessLevel},
+	{Number: 52, Type: (*SealAgain)(nil), Level: AccessLevel},
 }

@@ -95,6 +95,7 @@ func readAll(s *State) {
 			Ends: t0 + day}},
 		RotateSignIn{ID: "signin-1", From: 1, IdleEnds: t0 + day},
 		TouchSignIn{ID: "signin-1", IdleEnds: t0 + day}, EndSignIn{ID: "signin-1"}, PutAccessSettings{},
+		SealAgain{AccessKey: "AKIAEXAMPLE", From: []byte{0, 1, 254, 255}, To: []byte{1}},
 	} {
 		_, _ = s.Decide(t0, c)
 	}

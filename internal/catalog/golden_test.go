@@ -102,6 +102,7 @@ func examples() []any {
 		&AccessKeyDeleted{"AKIAEXAMPLE"},
 		&AccessKeyUpdated{"AKIAEXAMPLE", true, t0 + day},
 		&AccessSettingsPut{settings},
+		&SealedAgain{"AKIAEXAMPLE", "keycloak", []byte{5, 6}}, // both at once, too
 		&CreationClaimed{"fleet-1", "ada", t0},
 		&CreationReleased{"fleet-1", "ada", t0},
 		&CreationsExpired{"fleet-1", "ada", t0},

@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"slices"
 	"strings"
 
@@ -36,12 +37,13 @@ type User struct {
 
 // PutUser stores a user. A replaced one keeps its ID, Created and the later NotBefore; groups that do not exist are
 // left out of ExternalGroups. InvalidRequest for an invalid record, NotFound for the user, a group or a policy,
-// LimitExceeded; Conflict if the user exists, or another one has its external identity. Creating a user with the same
-// ID again succeeds.
+// LimitExceeded; Conflict if the user exists, is not the one of Was, or another one has its external identity. Creating
+// a user with the same ID again succeeds.
 type PutUser struct {
 	User
 	Create bool     `cbor:"101,keyasint,omitzero"` // Conflict if the user exists, instead of NotFound if it does not
 	Stored []string `cbor:"102,keyasint,omitzero"` // those of Attached that the catalog must hold: all but built-in ones
+	Was    []byte   `cbor:"103,keyasint,omitzero"` // nil, or the Sum of the user that is replaced
 }
 
 // SetUserDisabled disables or enables a user. NotFound.
@@ -111,6 +113,8 @@ func (c PutUser) decide(s *State, now event.Time) ([]Event, error) {
 		return nil, fault.New(fault.Conflict, "User %s exists", u.Name)
 	case !c.Create && old == nil:
 		return nil, userNotFound(u.Name)
+	case len(c.Was) > 0 && (old == nil || !bytes.Equal(c.Was, old.Sum())):
+		return nil, fault.New(fault.Conflict, "User %s has changed meanwhile. Try again.", u.Name)
 	case old != nil:
 		u.ID, u.Created, u.NotBefore = old.ID, old.Created, max(old.NotBefore, u.NotBefore)
 	default:
@@ -123,6 +127,16 @@ func (c PutUser) decide(s *State, now event.Time) ([]Event, error) {
 		return nil, err
 	}
 	return []Event{&UserPut{u}}, nil
+}
+
+// Sum returns the SHA-256 of all that u holds.
+func (u *User) Sum() []byte {
+	data, err := facts.AppendValue(nil, u)
+	if err != nil {
+		panic(err) // the type is in Events
+	}
+	sum := sha256.Sum256(data)
+	return sum[:]
 }
 
 // normal returns a copy that shares nothing with u.

@@ -101,3 +101,17 @@ func (s Set) Always(a Action) (d Decision, ok bool) {
 	}
 	return d, depending == unmatched || depending < best
 }
+
+// Mentions reports whether a statement that allows, or that denies, may match an action, whatever else is said about
+// it: for who must know what a policy may come to allow, or what is lost with it.
+func (s Set) Mentions(a Action, deny bool) bool {
+	for i := range s {
+		statements := s[i].Document.statements
+		for j := range statements {
+			if statements[j].deny == deny && statements[j].actions.has(a) {
+				return true
+			}
+		}
+	}
+	return false
+}

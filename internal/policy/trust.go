@@ -52,6 +52,16 @@ func (p *principals) match(r *TrustRequest, deny bool) bool {
 	return p.everyone || p.anyAWS || intersect(p.aws, r.Principals)
 }
 
+// Names reports whether a statement of a trust policy that allows names one of the principals, whatever its conditions.
+func (d *Document) Names(principals ...string) bool {
+	for i := range d.statements {
+		if s := &d.statements[i]; !s.deny && s.principals != nil && intersect(s.principals.aws, principals) {
+			return true
+		}
+	}
+	return false
+}
+
 func intersect(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }

@@ -144,10 +144,14 @@ func (m *Machine) Level() int { return m.level }
 
 func levelOf(c Command) int {
 	level := Commands.Level(c)
-	if inner, ok := inner(c); ok {
-		return max(level, Commands.Level(inner))
+	inner, ok := inner(c)
+	if !ok {
+		return level
 	}
-	return level
+	if by, ok := inner.(interface{ FeatureLevel() int }); ok { // by its fields, too
+		level = max(level, by.FeatureLevel())
+	}
+	return max(level, Commands.Level(inner))
 }
 
 // CheckCommand rejects a command above the level of its shard, except RaiseLevel, which is sent when all members read

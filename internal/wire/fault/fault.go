@@ -49,6 +49,14 @@ const (
 	UnrecognizedClient         Kind = "UnrecognizedClientException"
 )
 
+// Errors of STS and of policies. Source: STS API reference, "Errors".
+const (
+	IDPCommunicationError   Kind = "IDPCommunicationErrorException"
+	InvalidIdentityToken    Kind = "InvalidIdentityTokenException"
+	MalformedPolicyDocument Kind = "MalformedPolicyDocumentException"
+	PackedPolicyTooLarge    Kind = "PackedPolicyTooLargeException"
+)
+
 // modelled says which kinds the API model defines.
 var modelled = map[Kind]bool{
 	Conflict: true, FleetCapacityExceeded: true, GameSessionFull: true, IdempotentParameterMismatch: true,
