@@ -28,8 +28,9 @@ const (
 )
 
 // A Bucket keeps small values by key, outside the journals: for a limited time pending device grants and authorization
-// codes, without limit of time the last uses of access keys. Any node reads what another wrote. It may lose values, but not because one node of three was lost: clients then start again. All methods
-// are safe for concurrent use.
+// codes, without limit of time the last uses of access keys. Any node reads what another
+// wrote. It may lose values, but not because one node of three was lost: clients then start again. All methods are safe
+// for concurrent use.
 //
 // A key is a subject, see CheckSubject. Revisions of a key grow, also over a deletion. The error is ErrTooLarge for
 // more than MaxValue bytes. After an error that is none of this package the outcome is unknown: the write may have

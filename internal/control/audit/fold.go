@@ -19,10 +19,11 @@ type foldKey struct {
 	net         netip.Prefix // an IPv4 address, or the first 64 bits of an IPv6 address: a host has all of those
 	address     string       // one that is neither
 	name, error string
+	arn         string // of the caller, if it is known
 }
 
 func keyOf(r *Record) foldKey {
-	k := foldKey{name: r.Name, error: r.ErrorCode}
+	k := foldKey{name: r.Name, error: r.ErrorCode, arn: r.Identity.Arn}
 	a, err := netip.ParseAddr(r.Address)
 	if err != nil {
 		k.address = r.Address

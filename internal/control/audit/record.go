@@ -2,6 +2,7 @@ package audit
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -65,22 +66,14 @@ type Decision struct {
 // ARNs names resources. In JSON, each is an object with an ARN.
 type ARNs []string
 
-type resource struct {
-	ARN string `json:"ARN"`
-}
-
 // MarshalJSON encodes CloudTrail's list of resources.
-func (a ARNs) MarshalJSON() ([]byte, error) {
-	list := make([]resource, len(a))
-	for i, arn := range a {
-		list[i].ARN = arn
-	}
-	return json.Marshal(list)
-}
+func (a ARNs) MarshalJSON() ([]byte, error) { return a.appendTo(nil), nil }
 
 // UnmarshalJSON decodes it.
 func (a *ARNs) UnmarshalJSON(text []byte) error {
-	var list []resource
+	var list []struct {
+		ARN string `json:"ARN"`
+	}
 	if err := json.Unmarshal(text, &list); err != nil {
 		return err
 	}
@@ -105,7 +98,7 @@ func (r *Record) clip() {
 		&r.Identity.AccessKey, &r.Identity.User, &r.Identity.SourceIdentity, &r.Identity.SignIn, &r.Identity.Role,
 		&r.Decision.Policy, &r.Decision.Statement,
 	} {
-		if len(*text) > maxText {
+		if isLong(*text) {
 			*text = clip(*text)
 		}
 	}
@@ -113,7 +106,7 @@ func (r *Record) clip() {
 
 // clip returns the beginning of a long text, in memory of its own.
 func clip(text string) string {
-	if len(text) <= maxText {
+	if !isLong(text) {
 		return text
 	}
 	end := maxText
@@ -125,11 +118,12 @@ func clip(text string) string {
 
 // clipLists shortens lists and their texts, in copies: the caller may still read its own.
 func (r *Record) clipLists() {
-	var resources ARNs
-	for _, arn := range r.Resources[:min(len(r.Resources), maxList)] {
-		resources = append(resources, clip(arn))
+	if len(r.Resources) > maxList || slices.ContainsFunc(r.Resources, isLong) {
+		r.Resources = slices.Clone(r.Resources[:min(len(r.Resources), maxList)])
+		for i, arn := range r.Resources {
+			r.Resources[i] = clip(arn)
+		}
 	}
-	r.Resources = resources
 	if r.Details == nil {
 		return
 	}
@@ -142,6 +136,8 @@ func (r *Record) clipLists() {
 	}
 	r.Details = details
 }
+
+func isLong(text string) bool { return len(text) > maxText }
 
 // weight is for how many calls a record stands.
 func (r *Record) weight() int { return max(r.Count, 1) }

@@ -66,6 +66,7 @@ type Trail struct {
 	// Of Run's goroutine.
 	batch   []Record
 	pending []message // of the batch
+	scratch []byte    // of encode
 }
 
 // New makes a trail, which stores nothing before Run.
@@ -203,11 +204,7 @@ func (t *Trail) take() bool {
 		t.advance() // a full queue may have dropped what Flush waits for
 		return false
 	}
-	var err error
-	if t.pending, err = encode(t.batch); err != nil { // no field can cause that
-		t.cfg.Log.Error("audit records cannot be encoded", "err", err)
-		t.cfg.Dropped(len(t.batch))
-	}
+	t.pending, t.scratch = encode(t.batch, t.scratch)
 	return true
 }
 

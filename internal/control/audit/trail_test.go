@@ -546,8 +546,14 @@ func BenchmarkStored(b *testing.B) {
 	running.Go(func() { _ = trail.Run(ctx) })
 	b.ReportAllocs()
 	for b.Loop() {
-		trail.Record(audit.Record{Name: "CreateFleet", Type: "AwsApiCall", Address: "192.0.2.1",
-			Resources: []string{"arn:aws:gamelift:us-east-1:111122223333:fleet/fleet-1"}})
+		trail.Record(audit.Record{
+			Name: "CreatePlayerSession", Source: "gamelift.amazonaws.com", Type: "AwsApiCall", Region: "us-east-1",
+			Account: "111122223333", Address: "192.0.2.1", UserAgent: "aws-sdk-go-v2/1.39.2 os/linux lang/go#1.26",
+			Identity: audit.Identity{Type: "AssumedRole", PrincipalID: "AROAEXAMPLE:ada", Account: "111122223333",
+				Arn: "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_GameDev_0123456789abcdef/ada", User: "ada"},
+			RequestID: "0b0a4f4e-53c5-4d1f-9f2c-6c3c1a9b5f7e",
+			Resources: []string{"arn:aws:gamelift:us-east-1:111122223333:fleet/fleet-1"},
+		})
 	}
 	if err := trail.Flush(b.Context()); err != nil {
 		b.Fatal(err)

@@ -17,6 +17,7 @@ import (
 // Source: NATS ADR-8.
 const (
 	grantsBucket   = "MUSTER_GRANTS"
+	codesBucket    = "MUSTER_CODES"
 	keyUsesBucket  = "MUSTER_KEY_USES"
 	deletionHeader = "KV-Operation" // of a message that deletes its key
 )
@@ -29,7 +30,7 @@ const bucketMax = journal.BucketBytes * 3 / 2
 const (
 	storeFailed     jetstream.ErrorCode = 10077 // here: the stream is full
 	sameInProcess   jetstream.ErrorCode = 10158 // an earlier attempt at this write is in process
-	otherInProcess  jetstream.ErrorCode = 10164 // another write to this key is in process
+	otherInProcess  jetstream.ErrorCode = 10164 // a write to this key is in process, or was when the leader changed
 	messageNotFound jetstream.ErrorCode = 10043 // of a deletion by number
 )
 
@@ -45,6 +46,11 @@ type bucket struct {
 // authenticated do not reach the disk, and restarting one node of three loses nothing.
 func (e *Engine) Grants(ctx context.Context) (journal.Bucket, error) {
 	return e.bucket(ctx, grantsBucket, jetstream.MemoryStorage, journal.BucketAge)
+}
+
+// Codes opens the bucket of authorization codes, which is like that of pending grants.
+func (e *Engine) Codes(ctx context.Context) (journal.Bucket, error) {
+	return e.bucket(ctx, codesBucket, jetstream.MemoryStorage, journal.BucketAge)
 }
 
 // KeyUses opens the bucket of the last uses of access keys, and creates it if there is none. Its values have no age.
@@ -174,20 +180,35 @@ func (b *bucket) write(ctx context.Context, key string, value []byte, last uint6
 	ack, err := patiently(ctx, b.engine, func(ctx context.Context) (*jetstream.PubAck, error) {
 		ack, err := b.engine.publish(ctx, msg, jetstream.WithMsgID(id),
 			jetstream.WithExpectLastSequencePerSubject(last))
-		if isCode(err, sameInProcess) {
-			err = notYet(err)
+		if b.engine.cfg.clustered() && (isCode(err, sameInProcess) || isCode(err, otherInProcess)) {
+			err = notYet(err) // it may fail
 		}
 		return ack, err
 	})
 	switch {
 	case err == nil:
 		return ack.Sequence, nil
-	case isCode(err, wrongLastSequence), isCode(err, otherInProcess):
+	case isCode(err, wrongLastSequence):
+		return b.conflict(ctx, key, id)
+	case isCode(err, otherInProcess):
 		return 0, journal.ErrChanged
 	case isCode(err, storeFailed):
 		return 0, fmt.Errorf("%w: %w", journal.ErrFull, err)
 	}
 	return 0, fmt.Errorf("publish: %w", err)
+}
+
+// conflict returns the revision of a write that the server has rejected because of a newer message, if that is an
+// earlier attempt of it whose acknowledgement was lost. Otherwise the error is ErrChanged.
+func (b *bucket) conflict(ctx context.Context, key, id string) (uint64, error) {
+	msg, err := b.newest(ctx, key)
+	switch {
+	case err != nil:
+		return 0, err
+	case msg != nil && msg.Header.Get(jetstream.MsgIDHeader) == id:
+		return msg.Sequence, nil
+	}
+	return 0, journal.ErrChanged
 }
 
 // isCode reports whether an error is the server's with this code.
