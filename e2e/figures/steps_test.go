@@ -131,7 +131,7 @@ func must(tb testing.TB, err error) {
 
 type stepKeys struct{}
 
-func (stepKeys) Secret(string) (sigv4.Credential, bool) {
+func (stepKeys) Secret(_, _ string) (sigv4.Credential, bool) {
 	return sigv4.Credential{Secret: stepSecret, Principal: stepKey}, true
 }
 

@@ -218,7 +218,7 @@ var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 // theKey is a key source of one access key.
 type theKey struct{}
 
-func (theKey) Secret(id string) (sigv4.Credential, bool) {
+func (theKey) Secret(id, _ string) (sigv4.Credential, bool) {
 	return sigv4.Credential{Secret: secretKey, Principal: "alice"}, id == accessKey
 }
 

@@ -37,12 +37,19 @@ const (
 
 // Config configures an Endpoint.
 type Config struct {
-	Handlers []wire.Handler  // at most one per operation
-	Keys     sigv4.Keys      // access keys that may call
-	Skew     time.Duration   // maximum difference to clients' clocks; 0: sigv4.DefaultSkew
-	Open     bool            // calls need no valid signature
-	Clock    clockwork.Clock // nil: the system's
-	Log      *slog.Logger    // nil: no log
+	Handlers []wire.Handler // at most one per operation
+	Keys     sigv4.Keys     // access keys that may call
+	Skew     time.Duration  // maximum difference to clients' clocks; 0: sigv4.DefaultSkew
+	Open     bool           // calls need no valid signature
+	Access   Access         // decides what callers may do; nil: everything
+	Resolver Resolver       // required with Access
+
+	// ManagementOnly leaves successful calls for game sessions, player sessions, placements and tickets out of the
+	// audit trail.
+	ManagementOnly bool
+
+	Clock clockwork.Clock // nil: the system's
+	Log   *slog.Logger    // nil: no log
 
 	// Ready reports whether the handlers have their state. It may wait, at most until ctx ends. If not, the answer is a
 	// ServiceUnavailableException. nil: always ready.
@@ -83,7 +90,9 @@ const Unknown = "unknown"
 // An Endpoint answers AWS calls. It is an listen.Handler, and an http.Handler for requests that an listen.Server leaves
 // to net/http.
 type Endpoint struct {
-	handlers map[string]wire.Handler
+	handlers map[string]bound
+	access   Access
+	resolver Resolver
 	verifier *sigv4.Verifier
 	clock    clockwork.Clock
 	log      *slog.Logger
@@ -104,7 +113,7 @@ func New(c Config) (*Endpoint, error) {
 		return nil, errors.New("api: a source of access keys is required")
 	}
 	e := &Endpoint{
-		handlers: make(map[string]wire.Handler, len(c.Handlers)),
+		handlers: make(map[string]bound, len(c.Handlers)), access: c.Access, resolver: c.Resolver,
 		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew, Open: c.Open}),
 		clock:    c.Clock, log: c.Log, ready: c.Ready, attach: c.Attach, allow: c.Allow, enter: c.Enter, leave: c.Leave,
 		bodies: c.Bodies, observe: c.Observe,
@@ -113,7 +122,7 @@ func New(c Config) (*Endpoint, error) {
 		if _, twice := e.handlers[h.Info.Name]; twice {
 			return nil, fmt.Errorf("api: two handlers for %s", h.Info.Name)
 		}
-		e.handlers[h.Info.Name] = h
+		e.handlers[h.Info.Name] = bind(h, c.ManagementOnly)
 	}
 	e.setDefaults()
 	return e, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -18,9 +19,15 @@ type call struct {
 	read      func() ([]byte, error) // reads the body; nil: the request has it
 	requestID string
 	protocol  wire.Protocol
-	handler   wire.Handler // Info is nil until the operation is known
-	principal string       // "" until the signature is verified
+	handler   bound  // Info is nil until the operation is known
+	principal string // "" until the signature is verified
 	bytesIn   int
+
+	// Of a call that policies decide, or that is recorded.
+	identity  *access.Identity
+	origin    access.Origin
+	resources []string // ARNs
+	denied    bool
 }
 
 func (c *call) operation() string {

@@ -15,6 +15,11 @@ const (
 	cborProtocol = "rpc-v2-cbor" // the value of the Smithy-Protocol header
 )
 
+// Matches reports whether a request is in one of the two protocols of the API, by its head.
+func Matches(r *listen.Request) bool {
+	return r.Header.Get("X-Amz-Target") != "" || r.Header.Get("Smithy-Protocol") != ""
+}
+
 // dispatch finds the protocol and operation of a request.
 func (e *Endpoint) dispatch(c *call) error {
 	r := c.request

@@ -38,7 +38,7 @@ const (
 // keyring is a key source over a map.
 type keyring map[string]sigv4.Credential
 
-func (k keyring) Secret(id string) (sigv4.Credential, bool) {
+func (k keyring) Secret(id, _ string) (sigv4.Credential, bool) {
 	c, ok := k[id]
 	return c, ok
 }

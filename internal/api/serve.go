@@ -27,6 +27,7 @@ func (e *Endpoint) call(ctx context.Context, r *listen.Request, read func() ([]b
 	defer c.release()
 	f := e.handle(ctx, c, a)
 	end := e.clock.Now()
+	e.record(c, f)
 	e.answer(a, c, f, end)
 	e.report(ctx, c, f, end.Sub(start), len(a.Body()))
 }
@@ -66,9 +67,13 @@ func (e *Endpoint) serve(ctx context.Context, c *call, a *listen.Answer) error {
 	defer e.leave()
 	caller, err := e.verifier.Verify(c.request, sha256.Sum256(body), e.clock.Now())
 	if err != nil {
+		e.refused(c, err)
 		return err
 	}
 	c.principal = caller.Principal
+	if err := e.authorize(ctx, c, caller, body); err != nil {
+		return err
+	}
 	if !e.allow(c.operation(), c.principal) {
 		return fault.New(fault.Throttling, "Rate exceeded: %s is called too often. Try again later.", c.operation())
 	}

@@ -130,7 +130,7 @@ func TestEndpoints(t *testing.T) {
 
 type oneKey sigv4.ClientCredentials
 
-func (k oneKey) Secret(id string) (sigv4.Credential, bool) {
+func (k oneKey) Secret(id, _ string) (sigv4.Credential, bool) {
 	return sigv4.Credential{Secret: k.SecretKey, SessionToken: k.SessionToken, Principal: "p"}, id == k.AccessKey
 }
 

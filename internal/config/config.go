@@ -41,6 +41,13 @@ type Config struct {
 	Throttle  int
 	MaxCalls  int // 0: 128 per processor, at most 2048; short bursts may exceed it
 
+	SignIn         time.Duration
+	ConsoleSignIn  time.Duration
+	InsecureSignIn string // on or off
+	AuditRetention time.Duration
+	MaxAuditSize   int    // MiB
+	AuditCalls     string // all or management
+
 	AuthTokenLifetime  time.Duration
 	ReservationTimeout time.Duration
 	ProcessGrace       time.Duration

@@ -24,7 +24,7 @@ func group(name string, rows []row) []Setting {
 
 // Settings returns the settings of c in the order of the reference. Set changes c.
 func (c *Config) Settings() []Setting {
-	return slices.Concat(c.storage(), c.network(), c.awsAPI(), c.gameServers(), c.oldServers(), c.events(),
+	return slices.Concat(c.storage(), c.network(), c.awsAPI(), c.signIn(), c.gameServers(), c.oldServers(), c.events(),
 		c.Gateway.Settings(), c.Cluster.Settings(), group("Running", c.running()))
 }
 
@@ -78,6 +78,24 @@ func (c *Config) awsAPI() []Setting {
 		{"throttle", "0", number(&c.Throttle, 0, 1_000_000), "requests per second for one access key; 0: no limit"},
 		{"max-calls", "0", number(&c.MaxCalls, 0, 100_000),
 			"concurrent API calls; more are throttled; 0: by number of processors"},
+	})
+}
+
+func (c *Config) signIn() []Setting {
+	return group("Sign-in and audit trail", []row{
+		{"sign-in", "8h", duration(&c.SignIn, 15*time.Minute, 90*day),
+			"duration of a command line's sign-in session; then people sign in again"},
+		{"console-sign-in", "12h", duration(&c.ConsoleSignIn, 15*time.Minute, 90*day),
+			"duration of a browser's sign-in session; it also ends after an hour without use"},
+		{"insecure-sign-in", "off", toggle(&c.InsecureSignIn),
+			"sign-in over unencrypted connections from other machines; they reveal passwords"},
+		{"audit-retention", "90d", duration(&c.AuditRetention, time.Hour, 3650*day),
+			"time that records of the audit trail are kept"},
+		{"max-audit-size", "1024", number(&c.MaxAuditSize, 16, 1<<30),
+			"MiB of the audit trail; above it the oldest records are deleted before their time"},
+		{"audit-calls", "all", choice(&c.AuditCalls, "all", "management"),
+			"changing calls in the trail; management: without those for game sessions, player sessions, placements " +
+				"and tickets, unless they are denied"},
 	})
 }
 

@@ -11,16 +11,18 @@ import (
 	"github.com/jonboulle/clockwork"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/control/audit"
 	"github.com/muster-gg/muster/internal/control/credentials"
 	"github.com/muster-gg/muster/internal/control/drivers"
 	"github.com/muster-gg/muster/internal/control/history"
+	"github.com/muster-gg/muster/internal/control/idp"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/shard"
-	"github.com/muster-gg/muster/internal/telemetry/loglimit"
 	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
@@ -42,7 +44,14 @@ type Config struct {
 	HistoryKept   time.Duration // how long History keeps what has ended; 0: 30 days
 	HistoryDir    string        // of its index; "": in memory
 	Legacy        *Legacy       // game servers on server SDK 3 and 4; nil: none
-	MaxOverdue    int           // see history.Config; 0: by the process's memory limit
+
+	// Of signing in; see access.Config.
+	Trail     *audit.Trail
+	KeyUses   journal.Bucket
+	Tokens    *idp.Verifier
+	Lifetimes access.Lifetimes
+
+	MaxOverdue int // see history.Config; 0: by the process's memory limit
 
 	SnapshotEvery shard.SnapshotEvery // zero: the default
 	FinalSnapshot bool                // write snapshots at a graceful stop
@@ -71,7 +80,7 @@ type Cluster interface {
 // A Plane is the control plane of one region.
 type Plane struct {
 	sessionReader
-	*credentials.Keys
+	*access.Access
 	cfg    Config
 	shards []*router.Shard
 
@@ -116,9 +125,13 @@ func New(cfg Config) (*Plane, error) {
 		Clock: cfg.Clock, Log: cfg.Log,
 	})
 	p.shards = p.Shards()
-	p.Keys = credentials.NewKeys(secrets, p.Router, cfg.Log, loglimit.New(cfg.Clock))
+	p.Access = access.New(access.Config{
+		Region: cfg.Region, Account: cfg.Account, Secrets: secrets, Catalog: p.Router, Trail: cfg.Trail,
+		Used: cfg.KeyUses, Tokens: cfg.Tokens, Lifetimes: cfg.Lifetimes, Clock: cfg.Clock, Log: cfg.Log,
+	})
 	p.processes = processes.New(processes.Config{
-		Router: p.Router, Keys: p.Keys, Skew: cfg.ClockSkew, Endpoint: cfg.SDKEndpoint, Token: secrets.AuthToken,
+		Router: p.Router, Keys: p.Access, Allow: p.allowProcess, Skew: cfg.ClockSkew, Endpoint: cfg.SDKEndpoint,
+		Token:   secrets.AuthToken,
 		Players: p.describePlayerSessions, StartBackfill: p.startProcessBackfill, StopBackfill: p.stopProcessBackfill,
 		Clock: cfg.Clock, Log: cfg.Log,
 	})
@@ -183,6 +196,7 @@ func (p *Plane) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.Router.Run(ctx) })
 	group.Go(func() error { return p.history.Run(ctx) })
+	group.Go(func() error { return p.Access.Run(ctx) })
 	for _, run := range []func(context.Context) error{p.drivers.Run, p.processes.Run} {
 		group.Go(func() error {
 			if err := p.WaitServing(ctx); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/control/credentials"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/processes"
@@ -364,7 +365,7 @@ func TestDeregisteredComputeEndsItsProcesses(t *testing.T) {
 
 // sign signs a connection request as the server SDKs do.
 // Source: server SDK 5, AWS SigV4 utility.
-func sign(c processes.ConnectRequest, key credentials.AccessKey, at time.Time) processes.ConnectRequest {
+func sign(c processes.ConnectRequest, key access.KeyPair, at time.Time) processes.ConnectRequest {
 	mac := func(key []byte, text string) []byte {
 		h := hmac.New(sha256.New, key)
 		h.Write([]byte(text))
@@ -393,8 +394,8 @@ func TestSignedConnections(t *testing.T) {
 	now := w.clock.Now()
 	c := processes.ConnectRequest{FleetID: id, ComputeName: "task/1", ProcessID: "p1", SDKLanguage: "Go"}
 	for what, bad := range map[string]processes.ConnectRequest{
-		"unknown key":  sign(c, credentials.AccessKey{ID: "AKIAUNKNOWN", Secret: key.Secret}, now),
-		"wrong secret": sign(c, credentials.AccessKey{ID: key.ID, Secret: "x"}, now),
+		"unknown key":  sign(c, access.KeyPair{ID: "AKIAUNKNOWN", Secret: key.Secret}, now),
+		"wrong secret": sign(c, access.KeyPair{ID: key.ID, Secret: "x"}, now),
 		"old":          sign(c, key, now.Add(-6*time.Minute)),
 		"local time":   sign(c, key, now.Add(13*time.Hour)),
 	} {
@@ -501,11 +502,11 @@ func TestRootKey(t *testing.T) {
 		t.Errorf("after a restart: %v, %v", created, err)
 	}
 	for range 2 {
-		if c, ok := w.Secret(key.ID); !ok || c.Secret != key.Secret || c.Principal != key.ID {
+		if c, ok := w.Secret(key.ID, ""); !ok || c.Secret != key.Secret || c.Principal != key.ID {
 			t.Error("the key does not verify signatures")
 		}
 	}
-	if _, ok := w.Secret("AKIAUNKNOWN"); ok {
+	if _, ok := w.Secret("AKIAUNKNOWN", ""); ok {
 		t.Error("a key that is not there has a secret")
 	}
 	if strings.Contains(w.state(), key.Secret) {
@@ -516,7 +517,7 @@ func TestRootKey(t *testing.T) {
 	if _, _, err := w.RootKey(w.ctx); err == nil {
 		t.Error("the key opens with another region's secret")
 	}
-	if _, ok := w.Secret(key.ID); ok {
+	if _, ok := w.Secret(key.ID, ""); ok {
 		t.Error("the key verifies with another region's secret")
 	}
 }

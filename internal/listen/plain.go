@@ -132,7 +132,8 @@ func (c *conn) inspect() decision {
 		case n == 0:
 			return more
 		}
-		if !c.request.parse(string(c.buf[:n])) || c.request.ContentLength > MaxBody {
+		if !c.request.parse(string(c.buf[:n])) || c.request.ContentLength > MaxBody ||
+			!c.server.accepts(&c.request) {
 			return passOn
 		}
 		c.head = n

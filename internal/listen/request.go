@@ -1,7 +1,11 @@
 package listen
 
 import (
+	"context"
+	"crypto/tls"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 )
 
@@ -15,6 +19,52 @@ type Request struct {
 
 	ContentLength int64  // of the body; -1: unknown
 	Body          []byte // all of it; nil after RequestOf
+
+	Client Client
+}
+
+// A Client is the other end of a connection: the client itself, or a proxy.
+type Client struct {
+	Address netip.Addr // the zero Addr if it is not known
+	TLS     bool
+}
+
+// clientOf returns the other end of a connection.
+func clientOf(c net.Conn) Client {
+	return Client{Address: address(c.RemoteAddr().String()), TLS: encrypted(c)}
+}
+
+func address(hostPort string) netip.Addr {
+	a, _ := netip.ParseAddrPort(hostPort)
+	return a.Addr().Unmap()
+}
+
+// encrypted reports whether a connection, or one that it wraps, uses TLS.
+func encrypted(c net.Conn) bool {
+	for {
+		if _, ok := c.(*tls.Conn); ok {
+			return true
+		}
+		outer, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return false
+		}
+		c = outer.NetConn()
+	}
+}
+
+type encryptedKey struct{}
+
+// ConnContext is for http.Server.ConnContext. It records whether a connection is encrypted: http.Request.TLS is not set
+// for one that a [Server] has passed on.
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, encryptedKey{}, encrypted(c))
+}
+
+// Encrypted reports whether a request came over TLS, to a server with [ConnContext].
+func Encrypted(r *http.Request) bool {
+	over, _ := r.Context().Value(encryptedKey{}).(bool)
+	return over || r.TLS != nil
 }
 
 // RequestOf returns the request that net/http has read. Its body must still be read from r.
@@ -28,6 +78,7 @@ func RequestOf(r *http.Request) Request {
 			v.Target += "?" + r.URL.RawQuery
 		}
 	}
+	v.Client = Client{Address: address(r.RemoteAddr), TLS: Encrypted(r)}
 	v.Header = make(Header, 0, len(r.Header))
 	for name, values := range r.Header {
 		for _, value := range values {

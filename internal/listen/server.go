@@ -44,15 +44,17 @@ type Handler interface {
 // ServerConfig configures a Server.
 type ServerConfig struct {
 	Handler Handler
-	Idle    time.Duration // how long a connection may wait for its next request; 0 is DefaultIdle
-	Linger  time.Duration // how long Shutdown keeps waiting connections open; 0 closes them at once
-	Bodies  *Budget       // of memory for bodies; nil: no limit
-	Log     *slog.Logger  // nil: nothing is logged
+	Accepts func(r *Request) bool // by the head; other requests are passed on; nil: all are for Handler
+	Idle    time.Duration         // how long a connection may wait for its next request; 0 is DefaultIdle
+	Linger  time.Duration         // how long Shutdown keeps waiting connections open; 0 closes them at once
+	Bodies  *Budget               // of memory for bodies; nil: no limit
+	Log     *slog.Logger          // nil: nothing is logged
 }
 
 // A Server answers plain requests. Serve may be called once.
 type Server struct {
 	handler Handler
+	accepts func(*Request) bool
 	idle    time.Duration
 	linger  time.Duration
 	bodies  *Budget
@@ -71,8 +73,11 @@ type Server struct {
 // NewServer returns a server.
 func NewServer(c ServerConfig) *Server {
 	s := &Server{
-		handler: c.Handler, idle: c.Idle, linger: c.Linger, bodies: c.Bodies, log: c.Log,
+		handler: c.Handler, accepts: c.Accepts, idle: c.Idle, linger: c.Linger, bodies: c.Bodies, log: c.Log,
 		stopped: make(chan struct{}), conns: map[*conn]struct{}{},
+	}
+	if s.accepts == nil {
+		s.accepts = func(*Request) bool { return true }
 	}
 	if s.idle == 0 {
 		s.idle = DefaultIdle
@@ -135,6 +140,7 @@ func (s *Server) start(nc net.Conn) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &conn{server: s, nc: nc, cancel: cancel}
 	c.buf = c.first[:0]
+	c.request.Client = clientOf(nc)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping.Load() {

@@ -3,34 +3,26 @@ package operator
 import (
 	"net/http"
 	"time"
-
-	"github.com/muster-gg/muster/internal/listen/sigv4"
-	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// backup streams a backup, for the root key only, because it contains the region's secret.
-func (d *Handler) backup(w http.ResponseWriter, r *http.Request) {
-	caller, _ := r.Context().Value(callerKey{}).(sigv4.Caller)
-	if !d.Region.IsRootKey(caller.AccessKeyID) {
-		d.fail(w, fault.New(fault.AccessDenied, "A backup contains the region's secret. Use the access key that was "+
-			"created with the region."))
-		return
-	}
-	ctx, cancel := d.untilStopped(r.Context())
+// backup streams a backup, which contains the region's secret.
+func (d *Handler) backup(w http.ResponseWriter, c *call) error {
+	ctx, cancel := d.untilStopped(c.Context())
 	defer cancel()
 	begin := time.Now()
 	to := &backupWriter{ResponseWriter: w, control: http.NewResponseController(w)}
 	err := d.Backup(ctx, to)
 	switch {
 	case err == nil:
-		d.Log.Info("backup finished", "access_key", caller.AccessKeyID, "bytes", to.wrote,
+		d.Log.Info("backup finished", "access_key", c.id.KeyID, "bytes", to.wrote,
 			"duration", time.Since(begin))
 	case to.wrote == 0:
-		d.fail(w, err)
+		return err
 	default:
 		d.Log.Warn("backup failed", "bytes", to.wrote, "err", err)
 		panic(http.ErrAbortHandler) // so that the client notices the truncation
 	}
+	return nil
 }
 
 // A backupWriter writes the response body with a time limit per write: while a backup is in progress the journal

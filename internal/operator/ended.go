@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -18,14 +17,12 @@ const (
 	maxEnded     = 1000
 )
 
-func (d *Handler) endedSessions(w http.ResponseWriter, r *http.Request) {
-	q, err := parseEndedQuery(r.URL.Query())
+func (d *Handler) endedSessions(c *call) (any, error) {
+	q, err := parseEndedQuery(c.URL.Query())
 	if err != nil {
-		d.fail(w, err)
-		return
+		return nil, err
 	}
-	found, err := d.Region.EndedSessions(r.Context(), q)
-	d.answer(w, found, err)
+	return d.Region.EndedSessions(c.Context(), q)
 }
 
 func parseEndedQuery(values url.Values) (control.EndedQuery, error) {

@@ -87,28 +87,28 @@ func (q *query) set(name, value string) (ok, known bool) {
 }
 
 // events writes the events after a position, oldest first.
-func (d *Handler) events(w http.ResponseWriter, r *http.Request) {
-	q, err := parseQuery(r.URL.Query())
+func (d *Handler) events(w http.ResponseWriter, c *call) error {
+	q, err := parseQuery(c.URL.Query())
 	if err != nil {
-		d.fail(w, err)
-		return
+		return err
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	s := &stream{w: w, query: q, control: http.NewResponseController(w)}
 	if q.follow {
-		err = d.follow(r.Context(), s)
+		err = d.follow(c.Context(), s)
 	} else {
-		err = d.Feed.Read(r.Context(), q.after.before(), s.record)
+		err = d.Feed.Read(c.Context(), q.after.before(), s.record)
 	}
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
 		s.flushed()
 	case s.wrote == 0 && !q.follow:
-		d.fail(w, err)
+		return err
 	default:
 		d.Log.Warn("event stream failed", "err", err)
 		panic(http.ErrAbortHandler) // so that the client notices the truncation
 	}
+	return nil
 }
 
 // follow streams until the client disconnects or the handler stops.

@@ -1,12 +1,6 @@
 package operator
 
-import (
-	"context"
-	"net/http"
-
-	"github.com/muster-gg/muster/internal/listen/sigv4"
-	"github.com/muster-gg/muster/internal/wire/fault"
-)
+import "context"
 
 // A Node is one node of a region, as seen by the node that answers.
 type Node struct {
@@ -36,26 +30,18 @@ type Nodes interface {
 	Remove(ctx context.Context, node string) error
 }
 
-func (d *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
-	nodes, err := d.Nodes.List(r.Context())
-	d.answer(w, nodes, err)
-}
+func (d *Handler) listNodes(c *call) (any, error) { return d.Nodes.List(c.Context()) }
 
 type removed struct {
 	Removed string `json:"removed"`
 }
 
-// removeNode is for the root key only: removing a node that returns later loses copies.
-func (d *Handler) removeNode(w http.ResponseWriter, r *http.Request) {
-	caller, _ := r.Context().Value(callerKey{}).(sigv4.Caller)
-	if !d.Region.IsRootKey(caller.AccessKeyID) {
-		d.fail(w, fault.New(fault.AccessDenied, "Use the access key that was created with the region to remove nodes."))
-		return
-	}
-	node := r.PathValue("node")
-	err := d.Nodes.Remove(r.Context(), node)
+// removeNode removes a node for good: one that returns later loses copies.
+func (d *Handler) removeNode(c *call) (any, error) {
+	node := c.PathValue("node")
+	err := d.Nodes.Remove(c.Context(), node)
 	if err == nil {
-		d.Log.Info("node removed", "removed", node, "access_key", caller.AccessKeyID)
+		d.Log.Info("node removed", "removed", node, "access_key", c.id.KeyID)
 	}
-	d.answer(w, removed{node}, err)
+	return removed{node}, err
 }

@@ -2,24 +2,45 @@
 //
 //	GET    /v1/placements/{id}        a placement with its trail: candidates, attempts and reasons
 //	GET    /v1/tickets/{id}/explain   why a matchmaking ticket waits
+//	GET    /v1/gamesessions/ended     ended game sessions, by time and filters
 //	GET    /v1/events                 the event feed
-//	GET    /v1/backup                 the whole region as one file; root key only
+//	GET    /v1/backup                 the whole region as one file
 //	GET    /v1/legacy                 the game servers on server SDK 3 and 4
-//	GET    /v1/nodes                  the nodes of a cluster
-//	DELETE /v1/nodes/{node}           removes a node for good; root key only
+//	GET    /v1/nodes                  the nodes of a cluster; DELETE /v1/nodes/{node} removes one for good
+//
+// and who may do what:
+//
+//	/v1/whoami                        the caller; /v1/me/sign-ins its sign-in sessions
+//	/v1/users, /v1/groups             people and service accounts, their policies and sign-in sessions
+//	/v1/roles, /v1/assignments        roles, and who has them
+//	/v1/policies                      policies; POST /v1/policies/check decides a call without making it
+//	/v1/keys                          access keys
+//	/v1/providers                     identity providers
+//	/v1/settings/sign-in              whether passwords of this service are accepted
+//	/v1/root-key, /v1/secret          rotation of the root key and of the secrets of sign-in
+//	GET /v1/audit                     who did what
+//
+// routes.go is the table of all of them. Each row names an action of the policies (muster:UserPut), which is asked of
+// [access.Access.Allow] before anything else of the request is looked at; the resource is
+// arn:aws:muster:REGION:ACCOUNT:KIND/NAME, or "*" for requests without a name. Calls that change something, and
+// backups, are recorded in the audit trail.
 //
 // Requests are signed like those of the API (Signature Version 4, service gamelift); a presigned URL is valid for 5
-// minutes at most. Answers are JSON, the feed one line of JSON per event, and a backup is in the format of package
-// backup. An error is {"error":"NotFoundException","message":"…"}.
+// minutes at most. A body is one JSON object of at most 64 KiB; unknown fields are refused. On a service without
+// authentication (muster local) a call without a valid signature may read, and nothing else. Only POST
+// /v1/root-key/recover is not signed: it takes a proof that the caller can read the region's secret, from this machine.
+//
+// Answers are JSON, the feed and the trail one line of JSON per event, and a backup is in the format of package backup.
+// An error is {"error":"NotFoundException","message":"…"}.
 package operator
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,7 +48,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/control"
-	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/listen/sigv4"
 	"github.com/muster-gg/muster/internal/telemetry/loglimit"
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -38,7 +59,6 @@ type Region interface {
 	PlacementTrail(ctx context.Context, id string) (*control.PlacementTrail, error)
 	ExplainTicket(ctx context.Context, id string) (*control.TicketExplanation, error)
 	EndedSessions(ctx context.Context, q control.EndedQuery) (*control.EndedSessions, error)
-	IsRootKey(id string) bool
 }
 
 // A Feed is the event feed: see journal.Feed.
@@ -54,12 +74,16 @@ type Config struct {
 	Backup func(ctx context.Context, to io.Writer) error // writes the whole region
 	Nodes  Nodes
 	Legacy func(ctx context.Context) any // describes the old game servers; nil: there are none
+	Access *access.Access
 	Keys   sigv4.Keys
-	Open   bool                       // requests need no valid signature; those for the root key do
+	Open   bool                       // requests that only read need no valid signature
 	Skew   time.Duration              // maximum clock difference of clients; 0 is sigv4.DefaultSkew
 	Ready  func(context.Context) bool // waits until requests can be answered
 	Clock  clockwork.Clock
 	Log    *slog.Logger
+
+	RegionName, Account string // in ARNs
+	PublicURL           string // base URL of the sign-in pages, in links of invitations
 }
 
 // maxExpires limits the validity of presigned URLs, whatever they state: they end up in logs and histories, and some
@@ -75,7 +99,7 @@ func Matches(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, prefix
 type Handler struct {
 	Config
 	verifier *sigv4.Verifier
-	routes   *http.ServeMux
+	mux      *http.ServeMux
 	lines    *loglimit.Limiter // limits the log: some callers are not authenticated
 	stopped  chan struct{}     // ends the streams that follow, and backups
 	stop     sync.Once
@@ -84,26 +108,21 @@ type Handler struct {
 // New returns the handler of operator calls.
 func New(c Config) *Handler {
 	d := &Handler{
-		Config: c, routes: http.NewServeMux(), lines: loglimit.New(c.Clock), stopped: make(chan struct{}),
+		Config: c, mux: http.NewServeMux(), lines: loglimit.New(c.Clock), stopped: make(chan struct{}),
 		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew, MaxExpires: maxExpires, Open: c.Open}),
 	}
-	d.routes.HandleFunc("GET /v1/placements/{id}", d.placement)
-	d.routes.HandleFunc("GET /v1/tickets/{id}/explain", d.ticket)
-	d.routes.HandleFunc("GET /v1/gamesessions/ended", d.endedSessions)
-	d.routes.HandleFunc("GET /v1/events", d.events)
-	d.routes.HandleFunc("GET /v1/backup", d.backup)
-	if c.Legacy != nil {
-		d.routes.HandleFunc("GET /v1/legacy", func(w http.ResponseWriter, r *http.Request) {
-			d.answer(w, c.Legacy(r.Context()), nil)
-		})
+	var paths []string
+	for _, r := range d.routes() {
+		d.mux.Handle(r.pattern, d.handler(&r))
+		paths = append(paths, strings.TrimPrefix(r.pattern, r.method()+" "))
 	}
-	d.routes.HandleFunc("GET /v1/nodes", d.listNodes)
-	d.routes.HandleFunc("DELETE /v1/nodes/{node}", d.removeNode)
-	d.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		d.fail(w, fault.New(fault.UnknownOperation, "Unknown request %s %.200s. See GET /v1/placements/{id}, "+
-			"/v1/tickets/{id}/explain, /v1/gamesessions/ended, /v1/events, /v1/backup, /v1/legacy and /v1/nodes.",
-			r.Method, r.URL.Path))
+	slices.Sort(paths)
+	known := strings.Join(slices.Compact(paths), ", ")
+	unknown := streaming(func(_ *Handler, _ http.ResponseWriter, c *call) error {
+		return fault.New(fault.UnknownOperation, "Unknown request %s %.200s. The paths are %s.", c.Method, c.URL.Path,
+			known)
 	})
+	d.mux.Handle("/", d.handler(&route{endpoint: unknown, notes: harmless}))
 	return d
 }
 
@@ -116,40 +135,18 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, fault.New(fault.ServiceUnavailable, "The service is starting or recovering. Try again."))
 		return
 	}
-	if r.ContentLength != 0 {
-		d.fail(w, fault.New(fault.InvalidRequest, "The request must have no body."))
-		return
-	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // there is no body, and streams are long
-	request := listen.RequestOf(r)
-	caller, err := d.verifier.Verify(&request, sha256.Sum256(nil), d.Clock.Now())
-	if err != nil {
-		d.fail(w, err)
-		return
-	}
-	d.routes.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
+	d.mux.ServeHTTP(w, r)
 }
 
-// callerKey is the context key of the caller, a sigv4.Caller.
-type callerKey struct{}
-
-func (d *Handler) placement(w http.ResponseWriter, r *http.Request) {
-	trail, err := d.Region.PlacementTrail(r.Context(), r.PathValue("id"))
-	d.answer(w, trail, err)
+func (d *Handler) placement(c *call) (any, error) {
+	return d.Region.PlacementTrail(c.Context(), c.PathValue("id"))
 }
 
-func (d *Handler) ticket(w http.ResponseWriter, r *http.Request) {
-	explanation, err := d.Region.ExplainTicket(r.Context(), r.PathValue("id"))
-	d.answer(w, explanation, err)
+func (d *Handler) ticket(c *call) (any, error) {
+	return d.Region.ExplainTicket(c.Context(), c.PathValue("id"))
 }
 
-func (d *Handler) answer(w http.ResponseWriter, body any, err error) {
-	if err != nil {
-		d.fail(w, err)
-		return
-	}
-	d.write(w, http.StatusOK, body)
-}
+func (d *Handler) legacy(c *call) (any, error) { return d.Legacy(c.Context()), nil }
 
 // A failure is the body of an error.
 type failure struct {

@@ -3,6 +3,8 @@ package operator
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,8 +21,8 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/journal/memory"
-	"github.com/muster-gg/muster/internal/listen/sigv4"
 	"github.com/muster-gg/muster/internal/matcher"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -52,14 +54,6 @@ func (region) EndedSessions(_ context.Context, q control.EndedQuery) (*control.E
 	return &control.EndedSessions{NextToken: fmt.Sprintf("%+v %v", q, q.Property)}, nil
 }
 
-func (region) IsRootKey(id string) bool { return id == "AKID" }
-
-type keys struct{}
-
-func (keys) Secret(id string) (sigv4.Credential, bool) {
-	return sigv4.Credential{Secret: "secret", Principal: "root"}, id == "AKID" || id == "AKGUEST"
-}
-
 type world struct {
 	t     *testing.T
 	feed  *failingFeed
@@ -69,6 +63,10 @@ type world struct {
 	ready bool
 	taken func(context.Context, io.Writer) error // what a backup does
 	nodes *nodes
+
+	access *access.Access
+	keys   map[string]aws.Credentials // AKID, of the root, and AKGUEST, of a service that may read
+	remote string                     // address of the clients; "": the real one
 	*httptest.Server
 }
 
@@ -87,41 +85,100 @@ func (f *failingFeed) Read(ctx context.Context, after uint64, visit func(uint64,
 	return errors.Join(err, errors.New("the disk is gone"))
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, change ...func(*Config)) *world {
 	w := &world{t: t, feed: &failingFeed{Feed: memory.NewFeed()}, clock: clockwork.NewFakeClock(), ready: true,
 		nodes: &nodes{}}
 	w.begun = w.clock.Now()
-	w.door = New(Config{
-		Region: region{}, Feed: w.feed, Keys: keys{}, Clock: w.clock, Log: slog.New(slog.DiscardHandler),
+	w.access, w.keys = newAccess(t, w.clock)
+	config := Config{
+		Region: region{}, Feed: w.feed, Access: w.access, Keys: w.access, Clock: w.clock,
+		Log:    slog.New(slog.DiscardHandler),
 		Ready:  func(context.Context) bool { return w.ready },
 		Backup: func(ctx context.Context, to io.Writer) error { return w.taken(ctx, to) },
-		Nodes:  w.nodes,
-	})
-	w.Server = httptest.NewServer(w.door)
+		Nodes:  w.nodes, RegionName: "us-west-2", Account: "111122223333", PublicURL: "https://games.example.com/",
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	w.door = New(config)
+	w.Server = httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		if w.remote != "" {
+			r.RemoteAddr = w.remote
+		}
+		w.door.ServeHTTP(to, r)
+	}))
 	t.Cleanup(w.Close)
 	return w
 }
 
 const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// request signs a request.
+// request sends a signed request.
 func (w *world) request(ctx context.Context, method, path, key string) *http.Response {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, method, w.URL+path, nil)
+	return w.sendRequest(ctx, method, path, key, "")
+}
+
+func (w *world) sendRequest(ctx context.Context, method, path, key, body string) *http.Response {
+	w.t.Helper()
+	return w.do(w.newRequest(ctx, method, path, key, body))
+}
+
+// newRequest signs a request with a key; "" leaves it unsigned.
+func (w *world) newRequest(ctx context.Context, method, path, key, body string) *http.Request {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(ctx, method, w.URL+path, strings.NewReader(body))
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	c, ok := w.keys[key]
+	if !ok {
+		c = aws.Credentials{AccessKeyID: key, SecretAccessKey: "secret"}
+	}
 	if key != "" {
-		c := aws.Credentials{AccessKeyID: key, SecretAccessKey: "secret"}
-		if err := v4.NewSigner().SignHTTP(ctx, c, r, emptyHash, "gamelift", "us-west-2", w.clock.Now()); err != nil {
+		sum := sha256.Sum256([]byte(body))
+		err := v4.NewSigner().SignHTTP(ctx, c, r, hex.EncodeToString(sum[:]), "gamelift", "us-west-2", w.clock.Now())
+		if err != nil {
 			w.t.Fatal(err)
 		}
 	}
+	return r
+}
+
+func (w *world) do(r *http.Request) *http.Response {
+	w.t.Helper()
 	answer, err := w.Client().Do(r)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return answer
+}
+
+// read returns the status and the body of an answer.
+func (w *world) read(answer *http.Response) (int, string) {
+	w.t.Helper()
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+// runTrail runs the audit trail until the returned function is called.
+func (w *world) runTrail() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.access.Trail().Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.t.Error(err)
+		}
+	}
 }
 
 // get is the status and the body of an answer.
@@ -132,13 +189,7 @@ func (w *world) get(path string) (int, string) {
 
 func (w *world) ask(method, path, key string) (int, string) {
 	w.t.Helper()
-	answer := w.request(w.t.Context(), method, path, key)
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return answer.StatusCode, string(body)
+	return w.read(w.request(w.t.Context(), method, path, key))
 }
 
 func TestAnswers(t *testing.T) {
@@ -185,8 +236,8 @@ func TestPresignedURLsAreShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := aws.Credentials{AccessKeyID: "AKID", SecretAccessKey: "secret"}
-	signed, _, err := v4.NewSigner().PresignHTTP(t.Context(), c, r, emptyHash, "gamelift", "us-west-2", w.clock.Now())
+	signed, _, err := v4.NewSigner().PresignHTTP(t.Context(), w.keys["AKID"], r, emptyHash, "gamelift", "us-west-2",
+		w.clock.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,9 @@ type Config struct {
 	Clock    clockwork.Clock
 	Log      *slog.Logger
 
+	// Allow returns an AccessDenied fault if the signer of a connection request may not act for a fleet.
+	Allow func(caller sigv4.Caller, f fleet.ID) error
+
 	// Token returns the text of a compute's auth token.
 	Token func(room fleet.RoomID, compute string, serial uint64) string
 

@@ -91,13 +91,17 @@ func (c *Connections) checkSignature(ctx context.Context, r *ConnectRequest, key
 		SecurityToken: r.SigV4.SecurityToken, Signature: r.SigV4.Signature,
 	}
 	now, ahead := c.cfg.Clock.Now(), time.Duration(0)
+	var caller sigv4.Caller
 	if r.SDKLanguage == "CSharp" {
-		_, ahead, err = c.verifier.VerifyLocalServerProcess(query, now)
+		caller, ahead, err = c.verifier.VerifyLocalServerProcess(query, now)
 	} else {
-		_, err = c.verifier.VerifyServerProcess(query, now)
+		caller, err = c.verifier.VerifyServerProcess(query, now)
 	}
 	if err != nil {
 		return "", &fault.Error{Kind: fault.AccessDenied, Message: fault.Of(err).Message, Err: err}
+	}
+	if err := c.cfg.Allow(caller, key.Room.Fleet); err != nil {
+		return "", err
 	}
 	if ahead == 0 {
 		return "", c.signatures.check(query.Signature) // it may have been ahead before

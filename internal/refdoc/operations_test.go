@@ -8,6 +8,7 @@ import (
 	"text/template"
 
 	"github.com/muster-gg/muster/internal/api"
+	"github.com/muster-gg/muster/internal/signin/query"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -43,7 +44,10 @@ func operationsPage() ([]byte, error) {
 		}
 	}
 	var text bytes.Buffer
-	err := operations.Execute(&text, map[string]any{"Families": api.Families, "Counts": counts})
+	err := operations.Execute(&text, map[string]any{
+		"Families": api.Families, "Counts": counts, "SignIn": signInRows(), "Query": query.Operations(),
+		"QueryNotes": queryNotes,
+	})
 	return text.Bytes(), err
 }
 

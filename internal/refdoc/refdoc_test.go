@@ -1,5 +1,6 @@
-// Package refdoc writes the pages of docs/reference that follow from the code: the settings, the operations of the API
-// and the metrics. So the pages say what the program does. It is a test, which fails if a page is out of date.
+// Package refdoc writes the pages of docs/reference that follow from the code: the settings, the operations of the API,
+// the requests of operators, the language of policies and the metrics. So the pages say what the program does. It is a
+// test, which fails if a page is out of date.
 package refdoc
 
 //go:generate go test -run ^TestPagesAreUpToDate$ . -update
@@ -19,6 +20,8 @@ var pages = map[string]func() ([]byte, error){
 	"compatibility.md": operationsPage,
 	"configuration.md": settingsPage,
 	"metrics.md":       metricsPage,
+	"operator-api.md":  requestsPage,
+	"policies.md":      policiesPage,
 }
 
 func TestPagesAreUpToDate(t *testing.T) {

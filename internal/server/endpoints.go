@@ -17,6 +17,8 @@ import (
 	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/operator"
 	"github.com/muster-gg/muster/internal/serversdk"
+	"github.com/muster-gg/muster/internal/signin"
+	"github.com/muster-gg/muster/internal/signin/query"
 	"github.com/muster-gg/muster/internal/telemetry"
 )
 
@@ -42,6 +44,7 @@ func (s *service) openEndpoints(context.Context) error {
 	handler, err := api.New(api.Config{
 		Handlers: append(s.plane.Handlers(), api.Refusals()...), Keys: s.plane, Skew: s.cfg.ClockSkew,
 		Open: s.cfg.Local(), Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Access: s.plane, Resolver: s.plane, ManagementOnly: s.cfg.AuditCalls == "management",
 		Ready: s.awaitReady,
 		Attach: func(ctx context.Context, c api.Call) context.Context {
 			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation})
@@ -66,11 +69,14 @@ func (s *service) openEndpoints(context.Context) error {
 	s.operator = operator.New(operator.Config{
 		Legacy: describe, Open: s.cfg.Local(),
 		Region: s.plane, Feed: s.feed, Backup: s.backup, Nodes: operatedNodes{s}, Keys: s.plane, Skew: s.cfg.ClockSkew,
+		Access: s.plane.Access, RegionName: s.cfg.Region, Account: s.cfg.Account, PublicURL: s.signin.PublicURL,
 		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
-	s.calls = listen.NewServer(listen.ServerConfig{Handler: handler, Linger: lastCalls, Bodies: bodies, Log: s.cfg.Log})
+	s.calls = listen.NewServer(listen.ServerConfig{
+		Handler: handler, Accepts: api.Matches, Linger: lastCalls, Bodies: bodies, Log: s.cfg.Log,
+	})
 	s.http = newServer(s.routes(handler), s.cfg.Log)
-	s.http.ConnContext = serversdk.ConnContext
+	s.http.ConnContext = listen.ConnContext
 	return nil
 }
 
@@ -122,6 +128,10 @@ func (s *service) routes(calls http.Handler) http.Handler {
 		switch {
 		case ok && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			page.ServeHTTP(w, r)
+		case signin.Matches(r):
+			s.signin.ServeHTTP(w, r)
+		case query.Matches(r):
+			s.query.ServeHTTP(w, r)
 		case operator.Matches(r):
 			s.operator.ServeHTTP(w, r)
 		case !serversdk.Matches(r):

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/muster-gg/muster/internal/config"
-	"github.com/muster-gg/muster/internal/control/credentials"
+	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/listen"
 )
 
@@ -33,6 +33,7 @@ func (s *service) serve(ctx context.Context) error {
 		}
 		return err
 	})
+	group.Go(func() error { return s.trail.Run(planeCtx) })
 	group.Go(s.serveCalls)
 	group.Go(s.serveRest)
 	if s.gateway != nil {
@@ -94,7 +95,7 @@ func (s *service) announce(ctx context.Context) error {
 	return nil
 }
 
-func (s *service) endpoints(key credentials.AccessKey) config.Endpoints {
+func (s *service) endpoints(key access.KeyPair) config.Endpoints {
 	host := dialable(s.listener.Addr())
 	e := config.Endpoints{
 		HTTP: "http://" + host, WS: "ws://" + host, WSS: "wss://" + host,

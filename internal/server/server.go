@@ -22,6 +22,8 @@ import (
 	"github.com/muster-gg/muster/internal/cluster/nodes"
 	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/control/audit"
+	"github.com/muster-gg/muster/internal/control/idp"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
@@ -33,6 +35,8 @@ import (
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/serversdk"
 	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/signin"
+	"github.com/muster-gg/muster/internal/signin/query"
 	"github.com/muster-gg/muster/internal/telemetry"
 )
 
@@ -134,6 +138,13 @@ type service struct {
 	profiler *sidePort // nil: off
 	servers  *serversdk.Endpoint
 	legacy   *legacyPorts // nil: off
+	trail    *audit.Trail
+	grants   journal.Bucket // pending, of signing in
+	codes    journal.Bucket // of signing in
+	keyUses  journal.Bucket
+	tokens   *idp.Verifier
+	signin   *signin.Handler
+	query    *query.Handler
 	operator *operator.Handler
 	calls    *listen.Server
 	http     *http.Server    // for all but plain API calls
@@ -147,8 +158,9 @@ type service struct {
 // for others.
 func (s *service) open(ctx context.Context) error {
 	for _, open := range []func(context.Context) error{
-		s.openEngine, s.openCertificate, s.openJournals, s.openPort, s.openPlane, s.openMetrics, s.openProfiler,
-		s.openLegacy, s.openEndpoints, s.openGateway,
+		s.openEngine, s.openCertificate, s.openJournals, s.openAudit, s.openPort, s.openPlane, s.openMetrics,
+		s.openProfiler,
+		s.openLegacy, s.openSignIn, s.openEndpoints, s.openGateway,
 	} {
 		if err := open(ctx); err != nil {
 			return err
@@ -228,6 +240,7 @@ func (s *service) openPlane(context.Context) (err error) {
 		Region: s.cfg.Region, Account: s.cfg.Account, Secret: s.secret,
 		Journals: s.journals, History: s.history, Feed: s.feed, Settings: coreSettings(&s.cfg),
 		SDKEndpoint: endpoint, AgentEndpoint: endpoint, ClockSkew: s.cfg.ClockSkew, SessionMemory: s.cfg.SessionMemory,
+		Trail: s.trail, KeyUses: s.keyUses, Tokens: s.tokens, Lifetimes: lifetimes(&s.cfg),
 		HistoryKept: s.cfg.History, HistoryDir: filepath.Join(s.cfg.Data, historyIndexDir),
 		SnapshotEvery: shard.SnapshotEvery{Records: s.cfg.SnapshotEvery}, FinalSnapshot: true,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.count, Metrics: s.metrics.Shard(),

@@ -2,10 +2,8 @@ package serversdk
 
 import (
 	"context"
-	"crypto/tls"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +14,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/jonboulle/clockwork"
 
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/serversdk/outbox"
 	"github.com/muster-gg/muster/internal/telemetry/loglimit"
@@ -196,23 +195,6 @@ func (e *Endpoint) Close(ctx context.Context) error {
 	return e.writers.Wait(ctx)
 }
 
-type encryptedKey struct{}
-
-// ConnContext is for http.Server.ConnContext. It records whether a connection is encrypted: Request.TLS is not set for
-// one that another server has read from before.
-func ConnContext(ctx context.Context, c net.Conn) context.Context {
-	for {
-		if _, ok := c.(*tls.Conn); ok {
-			return context.WithValue(ctx, encryptedKey{}, true)
-		}
-		outer, ok := c.(interface{ NetConn() net.Conn })
-		if !ok {
-			return ctx
-		}
-		c = outer.NetConn()
-	}
-}
-
 // dialed returns the URL that a server process dialed, without the query; "" without a Host header. Behind a proxy that
 // terminates TLS the scheme is that of X-Forwarded-Proto. The client can forge all of it, but only this client is sent
 // to it.
@@ -221,9 +203,8 @@ func dialed(r *http.Request) string {
 		return ""
 	}
 	u := url.URL{Scheme: "ws", Host: r.Host, Path: strings.TrimRight(r.URL.Path, "/")} // the C++ edition adds slashes
-	encrypted, _ := r.Context().Value(encryptedKey{}).(bool)
 	forwarded := r.Header.Get("X-Forwarded-Proto")
-	if encrypted || r.TLS != nil || strings.EqualFold(forwarded, "https") || strings.EqualFold(forwarded, "wss") {
+	if listen.Encrypted(r) || strings.EqualFold(forwarded, "https") || strings.EqualFold(forwarded, "wss") {
 		u.Scheme = "wss"
 	}
 	return u.String()

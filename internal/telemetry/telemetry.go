@@ -53,6 +53,7 @@ type Metrics struct {
 	pushes        *prometheus.CounterVec
 	slow          prometheus.Counter
 	webhooks      *prometheus.CounterVec
+	auditDropped  prometheus.Counter
 }
 
 // Levels are the numbers of the whole region at one time.
@@ -105,6 +106,8 @@ func (m *Metrics) makeSockets() {
 		"Time to answer a request of a server process.", seconds, "action")
 	m.pushes = m.counters("muster_server_process_pushes_total", "Messages pushed to server processes.", "action")
 	m.slow = m.counter("muster_server_process_slow_total", "Sockets closed because their process did not read.")
+	m.auditDropped = m.counter("muster_audit_dropped_total", "Records of the audit trail that were dropped, because "+
+		"its stream was too slow.")
 	m.webhooks = m.counters("muster_webhook_tries_total", "Attempts to deliver an event to a webhook.", "outcome")
 }
 
@@ -156,6 +159,9 @@ func outcome(err error) string {
 	}
 	return "done"
 }
+
+// AuditDropped counts records of the audit trail that were dropped.
+func (m *Metrics) AuditDropped(n int) { m.auditDropped.Add(float64(n)) }
 
 // Webhook counts an attempt to deliver an event.
 func (m *Metrics) Webhook(outcome string) { m.webhooks.WithLabelValues(outcome).Inc() }

@@ -8,12 +8,10 @@ package credentials
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -28,7 +26,10 @@ type Secrets struct {
 	tokenKey []byte      // auth tokens of computes
 	pageKey  []byte      // paging tokens
 	callKey  []byte      // ids that a repetition must find again: of game sessions, of events
-	sealing  cipher.AEAD // access keys
+	signIn   []byte      // the secret of the first epoch
+	recovery []byte      // requests for a new root key, by who can read the region's secret
+	sealing  cipher.AEAD // access keys, in the first epoch
+	epochs   cipher.AEAD // the secrets of later epochs
 }
 
 // SecretSize is the length of a region's secret in bytes.
@@ -39,23 +40,25 @@ func New(secret []byte) (*Secrets, error) {
 	if len(secret) != SecretSize {
 		return nil, fmt.Errorf("the region's secret has %d bytes instead of %d", len(secret), SecretSize)
 	}
-	derive := func(purpose string) ([]byte, error) { return hkdf.Key(sha256.New, secret, nil, "muster "+purpose, 32) }
-	tokenKey, err1 := derive("compute auth token")
-	pageKey, err2 := derive("paging token")
-	callKey, err3 := derive("call id")
-	sealKey, err4 := derive("access key seal")
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return nil, err
-	}
-	block, err := aes.NewCipher(sealKey)
+	return &Secrets{
+		tokenKey: derive(secret, "compute auth token"), pageKey: derive(secret, "paging token"),
+		callKey: derive(secret, "call id"), signIn: derive(secret, "sign-in"),
+		recovery: derive(secret, "root key recovery"),
+		sealing:  sealingOf(derive(secret, "access key seal")), epochs: sealingOf(derive(secret, "epoch seal")),
+	}, nil
+}
+
+// sealingOf returns AES-256-GCM with random nonces.
+func sealingOf(key []byte) cipher.AEAD {
+	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, err
+		panic(err) // only for keys of a wrong length
 	}
 	sealing, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		return nil, err
+		panic(err) // only for other ciphers
 	}
-	return &Secrets{tokenKey: tokenKey, pageKey: pageKey, callKey: callKey, sealing: sealing}, nil
+	return sealing
 }
 
 // mac returns the HMAC of the parts, each separated from the next by its length.
@@ -105,18 +108,4 @@ func uuid8(mac []byte) string {
 	id[6] = id[6]&0x0f | 0x80 // version 8
 	id[8] = id[8]&0x3f | 0x80
 	return id.String()
-}
-
-// seal makes the secret of an access key unreadable without the region's secret.
-func (s *Secrets) seal(k AccessKey) []byte {
-	return s.sealing.Seal(nil, nil, []byte(k.Secret), []byte(k.ID))
-}
-
-// open is seal reversed.
-func (s *Secrets) open(id string, sealed []byte) (AccessKey, error) {
-	secret, err := s.sealing.Open(nil, nil, sealed, []byte(id))
-	if err != nil {
-		return AccessKey{}, fmt.Errorf("access key %s was sealed with another secret than this region's", id)
-	}
-	return AccessKey{ID: id, Secret: string(secret)}, nil
 }

@@ -86,7 +86,7 @@ func (v *Verifier) verifyServerProcess(q *ServerProcessQuery, ahead time.Duratio
 	if err := v.compare(&c, cred.Secret, sha256.Sum256(buf.b), buf); err != nil {
 		return Caller{}, err
 	}
-	return Caller{AccessKeyID: c.accessKeyID, Principal: cred.Principal, Region: c.scope.region}, nil
+	return callerOf(&c, &cred), nil
 }
 
 // appendCanonical appends the three ids as signed.

@@ -28,7 +28,8 @@ func TestVerifyServerProcess(t *testing.T) {
 	v := newVerifier()
 	for range 2 { // the second time with a remembered key
 		got, err := v.VerifyServerProcess(signedProcess, signedAt.Add(DefaultSkew))
-		if want := (Caller{"AKIDLONG", "alice", "us-west-2"}); err != nil || got != want {
+		want := Caller{AccessKeyID: "AKIDLONG", Principal: "alice", Region: "us-west-2"}
+		if err != nil || got != want {
 			t.Errorf("got %v, %v, want %v", got, err, want)
 		}
 	}

@@ -30,9 +30,10 @@ const (
 	MaxExpires = 7 * 24 * time.Hour
 )
 
-// Keys finds the credential of an access key id. Secret is called for every request, concurrently, and must not block.
+// Keys finds the credential of an access key id and a session token, which is "" for a long-lived key. Secret is called
+// for every request, concurrently, and must not block.
 type Keys interface {
-	Secret(accessKeyID string) (Credential, bool)
+	Secret(accessKeyID, sessionToken string) (Credential, bool)
 }
 
 // A Credential belongs to an access key.
@@ -41,6 +42,7 @@ type Credential struct {
 	SessionToken string    // required token; "" for a long-lived key
 	Expires      time.Time // zero: never
 	Principal    string    // whom the key authenticates
+	Identity     any       // the same, as the source of keys describes it; may be nil
 }
 
 // ClientCredentials are used by a client to sign requests.
@@ -55,6 +57,7 @@ type Caller struct {
 	AccessKeyID string
 	Principal   string
 	Region      string // for which the request was signed; may be ""
+	Identity    any    // Credential.Identity; nil for a caller without a valid signature
 }
 
 // Config configures a Verifier.
@@ -128,7 +131,23 @@ func (v *Verifier) verify(r *listen.Request, body [sha256.Size]byte, now time.Ti
 	if err != nil {
 		return Caller{}, err
 	}
-	return Caller{AccessKeyID: claim.accessKeyID, Principal: cred.Principal, Region: claim.scope.region}, nil
+	return callerOf(&claim, &cred), nil
+}
+
+// callerOf returns the caller of a verified claim.
+func callerOf(c *claim, cred *Credential) Caller {
+	return Caller{
+		AccessKeyID: c.accessKeyID, Principal: cred.Principal, Region: c.scope.region, Identity: cred.Identity,
+	}
+}
+
+// KeyID returns the access key id that r names; "" if its signature cannot be read. It verifies nothing.
+func KeyID(r *listen.Request) string {
+	c, err := claimOf(r)
+	if err != nil {
+		return ""
+	}
+	return c.accessKeyID
 }
 
 // Check checks the signature of r as far as its head allows: whether the access key exists, and the time is valid.
@@ -180,7 +199,7 @@ func (v *Verifier) checkSignature(
 
 // credential finds the claimed key and checks the scope, the session token and the expiry.
 func (v *Verifier) credential(c *claim, now time.Time) (Credential, error) {
-	cred, ok := v.keys.Secret(c.accessKeyID)
+	cred, ok := v.keys.Secret(c.accessKeyID, c.token)
 	if !ok || subtle.ConstantTimeCompare([]byte(cred.SessionToken), []byte(c.token)) != 1 {
 		return Credential{}, fault.New(fault.UnrecognizedClient,
 			"The security token included in the request is invalid.")

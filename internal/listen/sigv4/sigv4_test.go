@@ -27,7 +27,7 @@ var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 // keyring is a key source over a map.
 type keyring map[string]Credential
 
-func (k keyring) Secret(id string) (Credential, bool) {
+func (k keyring) Secret(id, _ string) (Credential, bool) {
 	c, ok := k[id]
 	return c, ok
 }
@@ -120,7 +120,8 @@ func TestVerifyHeader(t *testing.T) {
 				r := newRequest(url, body)
 				sign(t, r, id, region, body, now.Add(-4*time.Minute))
 				got, err := verify(t, newVerifier(), r, body, now)
-				if want := (Caller{id, cred.Principal, region}); err != nil || got != want {
+				want := Caller{AccessKeyID: id, Principal: cred.Principal, Region: region}
+				if err != nil || got != want {
 					t.Errorf("%s %q %s: got %v, %v, want %v", url, region, id, got, err, want)
 				}
 			}

@@ -1,0 +1,112 @@
+package api
+
+import (
+	"context"
+
+	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/control/audit"
+	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
+	"github.com/muster-gg/muster/internal/policy"
+	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+// Access decides who may call what, and has the audit trail. *access.Access implements it.
+type Access interface {
+	IdentityOf(sigv4.Caller) *access.Identity
+	AllowsAll(*access.Identity, policy.Action) bool
+	Decide(*access.Identity, access.Origin, access.Call) error
+	Refused(keyID string, from access.Origin, name string, err error)
+	Recorded(id *access.Identity, from access.Origin, name string, resources []string, err error) audit.Record
+	Trail() *audit.Trail
+}
+
+// Resolver returns the ARNs of the resources that a member of an input names. The control plane implements it.
+type Resolver interface {
+	ResourceARNs(ctx context.Context, kind string, names []string) []string
+}
+
+// A bound is a handler with what is asked before it is called.
+type bound struct {
+	wire.Handler
+	action  policy.Action
+	members []policy.Member
+	changes bool // its calls are recorded
+}
+
+func bind(h wire.Handler, managementOnly bool) bound {
+	action, _ := policy.ActionOf("gamelift:" + h.Info.Name)
+	return bound{Handler: h, action: action, members: policy.Members(action),
+		changes: !action.ReadOnly() && !(managementOnly && sessionCalls[h.Info.Name])}
+}
+
+// sessionCalls are the calls of games that are played, of which there may be many.
+var sessionCalls = map[string]bool{
+	"CreateGameSession": true, "UpdateGameSession": true, "TerminateGameSession": true,
+	"CreatePlayerSession": true, "CreatePlayerSessions": true,
+	"StartGameSessionPlacement": true, "StopGameSessionPlacement": true,
+	"StartMatchmaking": true, "StopMatchmaking": true, "AcceptMatch": true, "StartMatchBackfill": true,
+}
+
+// authorize decides a call by the policies of its caller, after the signature and before the input is checked. Most
+// callers may make all calls of an operation, which is decided without reading the input.
+func (e *Endpoint) authorize(ctx context.Context, c *call, caller sigv4.Caller, body []byte) error {
+	if e.access == nil {
+		return nil
+	}
+	c.identity = e.access.IdentityOf(caller)
+	all := e.access.AllowsAll(c.identity, c.handler.action)
+	if all && !c.handler.changes {
+		return nil
+	}
+	c.origin = originOf(c.request, c.requestID, caller.Region)
+	tags := e.peek(ctx, c, body)
+	if all {
+		return nil
+	}
+	err := e.access.Decide(c.identity, c.origin, access.Call{
+		Action: c.handler.action, Resources: c.resources, Tags: tags,
+	})
+	c.denied = err != nil // Decide has recorded it
+	return err
+}
+
+// peek finds out what a call names. A body that cannot be read names nothing.
+func (e *Endpoint) peek(ctx context.Context, c *call, body []byte) (tags map[string]string) {
+	input, ok := c.handler.Info.Peek(c.protocol, body)
+	if !ok {
+		return nil
+	}
+	for _, m := range c.handler.members {
+		if names := input.Texts(m.Name); len(names) > 0 {
+			c.resources = append(c.resources, e.resolver.ResourceARNs(ctx, m.Kind, names)...)
+		}
+	}
+	return input.Tags()
+}
+
+// refused records a call with a wrong signature.
+func (e *Endpoint) refused(c *call, err error) {
+	if e.access != nil {
+		e.access.Refused(sigv4.KeyID(c.request), originOf(c.request, c.requestID, ""), c.handler.action.String(), err)
+	}
+}
+
+// record records a call that changes something, with its outcome.
+func (e *Endpoint) record(c *call, f *fault.Error) {
+	if e.access == nil || !c.handler.changes || c.denied || c.principal == "" {
+		return
+	}
+	var err error
+	if f != nil {
+		err = f
+	}
+	e.access.Trail().Record(e.access.Recorded(c.identity, c.origin, c.handler.action.String(), c.resources, err))
+}
+
+// originOf returns where a request comes from.
+func originOf(r *listen.Request, requestID, region string) access.Origin {
+	return access.Origin{Address: r.Client.Address, TLS: r.Client.TLS, UserAgent: r.Header.Get("User-Agent"),
+		RequestID: requestID, Region: region}
+}

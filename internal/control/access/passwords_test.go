@@ -1,0 +1,307 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+func TestWeakPasswords(t *testing.T) {
+	for _, weak := range []string{
+		"short", "password1234", "passwordpassword", "P@ssw0rd2026!", "qwertyuiop123", "aaaaaaaaaaaa", "123456789012",
+		"iloveyou1234", "administrator", "Adalovelace12", "qazwsxedc123", "abababababab",
+	} {
+		if checkNewPassword("adalovelace12", weak) == nil {
+			t.Errorf("%q is accepted", weak)
+		}
+	}
+	for _, fine := range []string{goodPassword, "njGk2,_pw81xT", "zwölf Boxkämpfer", "this is my new boat"} {
+		if err := checkNewPassword("ada", fine); err != nil {
+			t.Errorf("%q: %v", fine, err)
+		}
+	}
+}
+
+// TestWrongPassword has the same answer whatever is wrong, and later attempts wait.
+func TestWrongPassword(t *testing.T) {
+	w := newWorld(t)
+	w.person("ada", "developer")
+	disabled := true
+	w.person("bob")
+	_, err := w.UpdateUser(t.Context(), nil, "bob", UserPatch{Disabled: &disabled})
+	w.ok(err)
+	_, err = w.CreateUser(t.Context(), nil, UserInput{Name: "robot", Service: true})
+	w.ok(err)
+	for _, c := range [][2]string{
+		{"ada", "wrong"}, {"nobody", goodPassword}, {"bob", goodPassword}, {"robot", goodPassword}, {"ada", ""},
+	} {
+		_, err := w.CheckPassword(t.Context(), c[0], c[1], w.from)
+		w.is(err, ErrWrong)
+	}
+	for range 3 {
+		w.is(errOf(w.CheckPassword(t.Context(), "ada", "wrong", w.from)), ErrWrong)
+	}
+	wait, ok := errors.AsType[*WaitError](errOf(w.CheckPassword(t.Context(), "ada", goodPassword, w.from)))
+	if !ok || wait.After != time.Second {
+		t.Fatalf("after 5 failures: %v", wait)
+	}
+	w.clock.Advance(time.Second)
+	for range 2 {
+		w.is(errOf(w.CheckPassword(t.Context(), "ada", "wrong", w.from)), ErrWrong)
+		w.clock.Advance(4 * time.Second)
+	}
+	_, err = w.CheckPassword(t.Context(), "ada", goodPassword, w.from)
+	w.ok(err) // the right one works after the delay
+	for range 5 {
+		_, _ = w.CheckPassword(t.Context(), "ada", "wrong", w.from)
+	}
+	w.Unlock("ada")
+	_, err = w.CheckPassword(t.Context(), "ada", goodPassword, w.from)
+	w.ok(err)
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+// TestGuessingFromOneAddress makes the address wait, and no other one.
+func TestGuessingFromOneAddress(t *testing.T) {
+	w := newWorld(t)
+	w.person("ada")
+	for i := range addressFailures {
+		w.delays.failed("user"+itoa(i), w.from.Address, w.clock.Now())
+	}
+	_, err := w.CheckPassword(t.Context(), "ada", goodPassword, w.from)
+	if _, ok := errors.AsType[*WaitError](err); !ok {
+		t.Errorf("got %v", err)
+	}
+	elsewhere := w.from
+	elsewhere.Address = netip.MustParseAddr("198.51.100.1")
+	_, err = w.CheckPassword(t.Context(), "ada", goodPassword, elsewhere)
+	w.ok(err)
+}
+
+func TestDelaysAreBounded(t *testing.T) {
+	var d delays
+	d.init()
+	now := time.Now()
+	for i := range 2 * maxDelays {
+		d.failed("u"+itoa(i), netip.Addr{}, now)
+	}
+	if len(d.failures) > maxDelays+1 {
+		t.Errorf("%d entries", len(d.failures))
+	}
+}
+
+func TestInvitation(t *testing.T) {
+	w := newWorld(t)
+	created, err := w.CreateUser(t.Context(), nil, UserInput{Name: "ada", Invite: true})
+	w.ok(err)
+	if u, err := w.other.Invited(created.Invite); err != nil || u.Name != "ada" {
+		t.Fatal(err)
+	}
+	_, err = w.AcceptInvite(t.Context(), created.Invite, "password1234", w.from)
+	w.kind(err, fault.InvalidRequest)
+	_, err = w.AcceptInvite(t.Context(), created.Invite, goodPassword, w.from)
+	w.ok(err)
+	_, err = w.AcceptInvite(t.Context(), created.Invite, "another good one", w.from)
+	w.is(err, ErrInvite)
+	w.clock.Advance(time.Second)
+	w.signIn("ada")
+	again, err := w.UpdateUser(t.Context(), nil, "ada", UserPatch{Invite: true})
+	w.ok(err)
+	w.clock.Advance(inviteTime)
+	_, err = w.Invited(again.Invite)
+	w.is(err, ErrInvite)
+}
+
+func TestPasswordsOff(t *testing.T) {
+	w := newWorld(t)
+	w.person("ada")
+	w.kind(w.SetLocalPasswords(t.Context(), false), fault.InvalidRequest)
+	_, err := w.PutProvider(t.Context(), nil, ProviderInput{Name: "dex", Issuer: "https://dex.example.com",
+		ClientID: "muster", SignIn: true})
+	w.ok(err)
+	w.ok(w.SetLocalPasswords(t.Context(), false))
+	_, err = w.CheckPassword(t.Context(), "ada", goodPassword, w.from)
+	w.is(err, ErrWrong)
+	w.ok(w.SetLocalPasswords(t.Context(), true))
+	w.signIn("ada")
+}
+
+// TestRehash: a password that was hashed at a lower cost is hashed again at the next sign-in, and at no other time.
+func TestRehash(t *testing.T) {
+	w := newWorld(t)
+	w.Access.hashMemory = 32 // as an earlier release
+	first := w.person("ada", "developer")
+	w.Access.hashMemory = 64
+	hash := func() string {
+		u, _ := w.state().User("ada")
+		return u.Password
+	}
+	old := hash()
+	_, err := w.CheckPassword(t.Context(), "ada", "wrong", w.from)
+	w.is(err, ErrWrong)
+	if hash() != old {
+		t.Error("a wrong password is stored")
+	}
+	u, err := w.CheckPassword(t.Context(), "ada", goodPassword, w.from)
+	w.ok(err)
+	raised := hash()
+	if !strings.HasPrefix(raised, "$argon2id$v=19$m=64,t=2,p=1$") || u.Password != raised {
+		t.Errorf("%s after %s", raised, old)
+	}
+	if _, err := w.Bearer(w.Tokens(first.SignIn).Access); err != nil {
+		t.Error("the session before ended:", err)
+	}
+	w.signIn("ada")
+	w.Access.hashMemory = 32 // a cheaper one is no reason
+	w.signIn("ada")
+	if hash() != raised {
+		t.Error("it was hashed again without a reason")
+	}
+	w.Access.hashMemory = 128
+	set := false
+	w.race(func(catalog.Command) bool { // the password is changed at the same moment
+		set = true
+		w.ok(errOf(w.other.UpdateUser(t.Context(), nil, "ada", UserPatch{Password: text("another good one")})))
+		return true
+	})
+	_, err = w.CheckPassword(t.Context(), "ada", goodPassword, w.from)
+	w.ok(err)
+	if !set {
+		t.Fatal("it was not hashed again")
+	}
+	_, err = w.CheckPassword(t.Context(), "ada", goodPassword, w.from)
+	w.is(err, ErrWrong)
+	_, err = w.CheckPassword(t.Context(), "ada", "another good one", w.from)
+	w.ok(err)
+}
+
+// TestRehashThatFails: the sign-in succeeds all the same.
+func TestRehashThatFails(t *testing.T) {
+	w := newWorld(t)
+	w.Access.hashMemory = 32
+	w.person("ada")
+	w.Access.hashMemory = 64
+	w.Access.cfg.Catalog = &failingCatalog{w.catalog, func(catalog.Command) error { return errors.New("no quorum") }}
+	u, err := w.CheckPassword(t.Context(), "ada", goodPassword, w.from)
+	w.ok(err)
+	if !strings.Contains(u.Password, "m=32,") {
+		t.Errorf("%s", u.Password)
+	}
+}
+
+// TestHashSlots: two passwords are hashed at once; others wait for 2 s.
+func TestHashSlots(t *testing.T) {
+	defer leaktest.Check(t)()
+	t.Run("slots", func(t *testing.T) {
+		w := newWorld(t)
+		w.person("ada")
+		config, clock := w.cfg, clockwork.NewFakeClockAt(w.clock.Now()) // on which nobody else waits
+		config.Clock = clock
+		node := New(config)
+		node.hashMemory = 64
+		var free []func()
+		for range hashesAtOnce {
+			done, err := node.slot(t.Context())
+			w.ok(err)
+			free = append(free, done)
+		}
+		result := make(chan error)
+		check := func(ctx context.Context) {
+			go func() {
+				_, err := node.CheckPassword(ctx, "ada", goodPassword, w.from)
+				result <- err
+			}()
+			w.ok(clock.BlockUntilContext(t.Context(), 1))
+		}
+		check(t.Context())
+		clock.Advance(hashWait - 1)
+		select {
+		case err := <-result:
+			t.Fatal("it did not wait:", err)
+		default:
+		}
+		clock.Advance(1)
+		w.kind(<-result, fault.Throttling)
+		ctx, cancel := context.WithCancel(t.Context())
+		check(ctx)
+		cancel()
+		w.is(<-result, context.Canceled)
+		check(t.Context())
+		free[0]()
+		w.ok(<-result)
+		// A user who must wait meanwhile is refused before the password is hashed.
+		done, err := node.slot(t.Context())
+		w.ok(err)
+		check(t.Context())
+		for range userFailures {
+			node.delays.failed("ada", w.from.Address, clock.Now())
+		}
+		done()
+		if _, ok := errors.AsType[*WaitError](<-result); !ok {
+			t.Error("attempts in parallel are not counted")
+		}
+		free[1]()
+		ctx, cancel = context.WithCancel(t.Context())
+		cancel()
+		node.slots <- struct{}{}
+		node.slots <- struct{}{}
+		_, err = node.CreateUser(ctx, nil, UserInput{Name: "eve", Password: goodPassword})
+		w.is(err, context.Canceled)
+		err = node.setPassword(ctx, &catalog.User{Name: "ada"}, goodPassword, nil)
+		w.is(err, context.Canceled)
+	})
+}
+
+// TestStoredHashes: a hash of another form matches nothing and costs little.
+func TestStoredHashes(t *testing.T) {
+	w := newWorld(t)
+	right, err := w.hashPassword(t.Context(), goodPassword)
+	w.ok(err)
+	h, err := parseHash(right)
+	w.ok(err)
+	if h.String() != right || !h.matches(goodPassword) || h.matches(goodPassword+"x") || w.weak(h) {
+		t.Errorf("%+v of %s", h, right)
+	}
+	long := strings.Repeat("Ab3!x", 60)[:maxPassword]
+	other, err := w.hashPassword(t.Context(), long)
+	w.ok(err)
+	if h, err := parseHash(other); err != nil || !h.matches(long) || h.matches(long+"x") {
+		t.Error("a password is compared in part:", err)
+	}
+	for _, c := range [][2]string{
+		{"$argon2id$", "$argon2i$"}, {"v=19", "v=16"}, {"m=64", "m=2097152"}, {"t=2", "t=0"}, {"t=2", "t=17"},
+		{"p=1", "p=4"}, {"m=64", "m=x"}, {"$m=", "m="}, {right[strings.LastIndexByte(right, '$'):], "$"},
+		{right[strings.LastIndexByte(right, '$'):], "$%"}, {"p=1$", "p=1$%"},
+	} {
+		bad := strings.Replace(right, c[0], c[1], 1)
+		if _, err := parseHash(bad); !errors.Is(err, errHash) {
+			t.Errorf("%s is read", bad)
+		}
+		w.ok(w.catalog.Change(t.Context(), catalog.PutUser{User: catalog.User{Name: "ada", ID: "AIDA"}, Create: true}))
+		if err := w.catalog.Change(t.Context(), catalog.SetPassword{Name: "ada", Password: bad}); err != nil {
+			continue // the catalog knows better
+		}
+		_, err := w.CheckPassword(t.Context(), "ada", goodPassword, w.from)
+		w.is(err, errHash)
+	}
+}
+
+// TestGuessableIsQuick: the time grows with the length of a password, whatever it repeats.
+func TestGuessableIsQuick(t *testing.T) {
+	if isGuessable(strings.Repeat("qazwsxedc", 28) + "k") {
+		t.Error("it is no sequence of common parts")
+	}
+	if !isGuessable(strings.Repeat("qazwsxedc", 28)) {
+		t.Error("it is a sequence of common parts")
+	}
+}

@@ -1,0 +1,223 @@
+package operator
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
+	"github.com/muster-gg/muster/internal/policy"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+// A route is a row of the table of requests. The mux, the authorisation, the audit trail and the text for unknown
+// requests follow from it.
+type route struct {
+	pattern  string // of http.ServeMux: method and path
+	action   string // asked of Access.Allow, without its prefix; "": anyone with a valid signature
+	resource string // KIND/NAME of the ARN, with {wildcards} of the path; "": what the body names, or "*"
+	endpoint
+	notes note
+}
+
+// A note is a deviation of a route from what its method implies.
+type note int
+
+const (
+	sensitive note = 1 << iota // recorded in the audit trail, and refused without a valid signature, although a GET
+	harmless                   // neither, although a POST
+	unsigned                   // authenticated by the endpoint itself
+	own                        // about the caller alone: no policy is asked
+)
+
+// An endpoint serves a route.
+type endpoint struct {
+	input func() any             // makes a value for the JSON of the body; nil: the request must have no body
+	names func(c *call) []string // KIND/NAME of the resources that the body names; may be nil
+	serve func(d *Handler, w http.ResponseWriter, c *call) error
+}
+
+// A call is a request in progress.
+type call struct {
+	*http.Request
+	id     *access.Identity // nil: without a valid signature, on an open service
+	from   access.Origin
+	input  any   // the decoded body
+	failed error // why the body could not be decoded
+	noted
+}
+
+// streaming returns the endpoint of a handler that writes its own answer. An error means that it has written nothing.
+func streaming(serve func(*Handler, http.ResponseWriter, *call) error) endpoint {
+	return endpoint{serve: serve}
+}
+
+// answering returns the endpoint of a request without a body.
+func answering(do func(*Handler, *call) (any, error)) endpoint {
+	return streaming(func(d *Handler, w http.ResponseWriter, c *call) error {
+		body, err := do(d, c)
+		if err == nil {
+			d.write(w, http.StatusOK, body)
+		}
+		return err
+	})
+}
+
+// taking returns the endpoint of a request with a JSON body. names may be nil.
+func taking[T any](names func(*call, *T) []string, do func(*Handler, *call, *T) (any, error)) endpoint {
+	e := answering(func(d *Handler, c *call) (any, error) { return do(d, c, c.input.(*T)) })
+	e.input = func() any { return new(T) }
+	if names != nil {
+		e.names = func(c *call) []string { return names(c, c.input.(*T)) }
+	}
+	return e
+}
+
+// method returns the method of the pattern.
+func (r *route) method() string {
+	method, _, _ := strings.Cut(r.pattern, " ")
+	return method
+}
+
+// changes reports whether the route changes something, or reveals secrets. Such calls are in the audit trail, and need
+// a valid signature on an open service, too.
+func (r *route) changes() bool {
+	return r.notes&sensitive != 0 || r.method() != http.MethodGet && r.notes&harmless == 0
+}
+
+// handler returns the route as an http.Handler.
+func (d *Handler) handler(r *route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		c := &call{Request: request}
+		if err := d.perform(r, w, c); err != nil {
+			d.fail(w, err)
+		}
+	})
+}
+
+// perform authenticates and authorises the caller, serves the call, and records it.
+func (d *Handler) perform(r *route, w http.ResponseWriter, c *call) error {
+	if err := d.authenticate(r, w, c); err != nil {
+		return err
+	}
+	resources := d.resources(r, c)
+	if err := d.authorise(r, c, resources); err != nil {
+		return err
+	}
+	err := c.failed
+	if r.changes() {
+		defer func() { d.record(r, c, resources, err) }()
+	}
+	if err == nil {
+		err = errInterrupted // unless serve returns
+		err = r.serve(d, w, c)
+	}
+	return err
+}
+
+// errInterrupted is recorded for an answer that was not sent to its end.
+var errInterrupted = fault.New(fault.InternalService, "The answer was interrupted.")
+
+// bodyTime is the time limit for reading a body.
+const bodyTime = 10 * time.Second
+
+// authenticate reads the body and checks the signature. A caller without a valid signature sends its body in vain.
+func (d *Handler) authenticate(r *route, w http.ResponseWriter, c *call) error {
+	signed := listen.RequestOf(c.Request)
+	c.from = access.Origin{Address: signed.Client.Address, TLS: signed.Client.TLS, UserAgent: c.UserAgent(),
+		RequestID: uuid.NewString()}
+	w.Header().Set("X-Amzn-Requestid", c.from.RequestID)
+	checked := r.notes&unsigned == 0
+	if checked {
+		if err := d.verifier.Check(&signed, d.Clock.Now()); err != nil {
+			d.Access.Refused(sigv4.KeyID(&signed), c.from, source+":"+r.action, err)
+			return err
+		}
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime))
+	body, err := readBody(c.Request, r.input != nil)
+	if err != nil {
+		return err
+	}
+	_ = control.SetReadDeadline(time.Time{}) // streams are long
+	if checked {
+		caller, err := d.verifier.Verify(&signed, sha256.Sum256(body), d.Clock.Now())
+		if err != nil {
+			d.Access.Refused(sigv4.KeyID(&signed), c.from, source+":"+r.action, err)
+			return err
+		}
+		c.id, c.from.Region = d.Access.IdentityOf(caller), caller.Region
+	}
+	if r.input != nil {
+		c.input = r.input()
+		if c.failed = decode(body, c.input); c.failed == nil {
+			c.note("fields", fieldsOf(body))
+		}
+	}
+	return nil
+}
+
+var wildcard = regexp.MustCompile(`\{(\w+)\}`)
+
+// resources returns the ARNs that the call names.
+func (d *Handler) resources(r *route, c *call) (arns []string) {
+	var names []string
+	switch {
+	case r.resource != "":
+		for name := range strings.FieldsSeq(r.resource) {
+			names = append(names, wildcard.ReplaceAllStringFunc(name, func(w string) string {
+				return c.PathValue(strings.Trim(w, "{}"))
+			}))
+		}
+	case r.names != nil && c.failed == nil:
+		names = r.names(c)
+	}
+	for _, name := range names {
+		arns = append(arns, "arn:aws:muster:"+d.RegionName+":"+d.Account+":"+groupName(name))
+	}
+	return arns
+}
+
+// groupName returns the resource of a subject: a user, or a group that is written as @NAME.
+func groupName(resource string) string {
+	if name, ok := strings.CutPrefix(resource, "user/@"); ok {
+		return "group/" + name
+	}
+	return resource
+}
+
+// authorise asks whether the caller may do it.
+func (d *Handler) authorise(r *route, c *call, resources []string) error {
+	switch {
+	case r.action == "" || r.notes&(unsigned|own) != 0:
+		return nil
+	case c.id != nil:
+		return d.Access.Allow(c.id, c.from, action(r.action), resources...)
+	case r.changes():
+		return errUnsigned
+	}
+	return nil
+}
+
+// source is the service of these calls in the audit trail, and the prefix of their actions.
+const source = "muster"
+
+// action returns an action of the table. A test has the whole table.
+func action(name string) policy.Action {
+	a, ok := policy.ActionOf(source + ":" + name)
+	if !ok {
+		panic("unknown action " + name)
+	}
+	return a
+}
+
+// errUnsigned is the answer to a caller of an open service whose signature is not valid.
+var errUnsigned = fault.New(fault.AccessDenied, "The request must be signed with an access key of this service. "+
+	"Use the access key that was created with the region.")

@@ -1,0 +1,85 @@
+package operator
+
+// routes returns the table of requests.
+func (d *Handler) routes() []route {
+	table := []route{
+		{"GET /v1/placements/{id}", "PlacementRead", "placement/{id}", answering((*Handler).placement), 0},
+		{"GET /v1/tickets/{id}/explain", "TicketExplain", "ticket/{id}", answering((*Handler).ticket), 0},
+		{"GET /v1/gamesessions/ended", "EndedSessionRead", "", answering((*Handler).endedSessions), 0},
+		{"GET /v1/events", "EventRead", "", streaming((*Handler).events), 0},
+		{"GET /v1/backup", "BackupCreate", "", streaming((*Handler).backup), sensitive},
+		{"GET /v1/nodes", "NodeRead", "", answering((*Handler).listNodes), 0},
+		{"DELETE /v1/nodes/{node}", "NodeRemove", "node/{node}", answering((*Handler).removeNode), 0},
+
+		{"GET /v1/whoami", "", "", answering((*Handler).whoAmI), 0},
+		{"GET /v1/audit", "AuditRead", "", streaming((*Handler).auditTrail), 0},
+		{"GET /v1/settings/sign-in", "SettingsRead", "", answering((*Handler).settings), 0},
+		{"PATCH /v1/settings/sign-in", "SettingsPut", "", taking(nil, (*Handler).changeSettings), 0},
+		{"POST /v1/secret/rotate", "SecretRotate", "", answering((*Handler).rotateSecret), 0},
+		{"POST /v1/root-key/rotate", "RootKeyRotate", "", answering((*Handler).rotateRootKey), 0},
+		{"POST /v1/root-key/recover", "RootKeyRecover", "", answering((*Handler).recoverRootKey), unsigned},
+	}
+	table = append(table, peopleRoutes...)
+	table = append(table, roleRoutes...)
+	table = append(table, policyRoutes...)
+	table = append(table, keyRoutes...)
+	table = append(table, providerRoutes...)
+	if d.Legacy != nil {
+		table = append(table, route{"GET /v1/legacy", "LegacyRead", "", answering((*Handler).legacy), 0})
+	}
+	return table
+}
+
+var peopleRoutes = []route{
+	{"GET /v1/users", "UserRead", "", answering((*Handler).users), 0},
+	{"POST /v1/users", "UserPut", "", taking(newUser, (*Handler).createUser), 0},
+	{"GET /v1/users/{name}", "UserRead", "user/{name}", answering((*Handler).user), 0},
+	{"PATCH /v1/users/{name}", "UserPut", "user/{name}", taking(nil, (*Handler).changeUser), 0},
+	{"DELETE /v1/users/{name}", "UserDelete", "user/{name}", answering((*Handler).deleteUser), 0},
+	{"PUT /v1/users/{name}/policies/{policy}", "PolicyPut", "user/{name}", taking(nil, (*Handler).putUserPolicy), 0},
+	{"DELETE /v1/users/{name}/policies/{policy}", "PolicyDelete", "user/{name}",
+		answering((*Handler).deleteUserPolicy), 0},
+	{"GET /v1/users/{name}/sign-ins", "SessionRead", "user/{name}", answering((*Handler).signIns), 0},
+	{"DELETE /v1/users/{name}/sign-ins", "SessionEnd", "user/{name}", answering((*Handler).endSignIns), 0},
+	{"GET /v1/me/sign-ins", "SessionRead", "", answering((*Handler).ownSignIns), own},
+	{"DELETE /v1/me/sign-ins", "SessionEnd", "", answering((*Handler).endOwnSignIns), own},
+	{"POST /v1/users/{name}/unlock", "Unlock", "user/{name}", answering((*Handler).unlockUser), 0},
+	{"GET /v1/groups", "GroupRead", "", answering((*Handler).groups), 0},
+	{"POST /v1/groups", "GroupPut", "", taking(newGroup, (*Handler).createGroup), 0},
+	{"DELETE /v1/groups/{name}", "GroupDelete", "group/{name}", answering((*Handler).deleteGroup), 0},
+}
+
+var roleRoutes = []route{
+	{"GET /v1/roles", "RoleRead", "", answering((*Handler).roles), 0},
+	{"GET /v1/roles/{name}", "RoleRead", "role/{name}", answering((*Handler).role), 0},
+	{"PUT /v1/roles/{name}", "RolePut", "role/{name}", taking(nil, (*Handler).putRole), 0},
+	{"DELETE /v1/roles/{name}", "RoleDelete", "role/{name}", answering((*Handler).deleteRole), 0},
+	{"GET /v1/assignments", "RoleRead", "", answering((*Handler).assignments), 0},
+	{"PUT /v1/assignments/{role}/{subject}", "AssignmentPut", "role/{role} user/{subject}",
+		answering((*Handler).assign), 0},
+	{"DELETE /v1/assignments/{role}/{subject}", "AssignmentDelete", "role/{role} user/{subject}",
+		answering((*Handler).unassign), 0},
+}
+
+var policyRoutes = []route{
+	{"GET /v1/policies", "PolicyRead", "", answering((*Handler).policies), 0},
+	{"GET /v1/policies/{name}", "PolicyRead", "policy/{name}", answering((*Handler).policy), 0},
+	{"PUT /v1/policies/{name}", "PolicyPut", "policy/{name}", taking(nil, (*Handler).putPolicy), 0},
+	{"DELETE /v1/policies/{name}", "PolicyDelete", "policy/{name}", answering((*Handler).deletePolicy), 0},
+	{"POST /v1/policies/check", "PolicyCheck", "", taking(nil, (*Handler).checkPolicy), harmless},
+}
+
+var keyRoutes = []route{
+	{"GET /v1/keys", "KeyRead", "", answering((*Handler).keys), 0},
+	{"POST /v1/keys", "KeyCreate", "", taking(newKey, (*Handler).createKey), 0},
+	{"PATCH /v1/keys/{id}", "KeyUpdate", "key/{id}", taking(nil, (*Handler).changeKey), 0},
+	{"DELETE /v1/keys/{id}", "KeyDelete", "key/{id}", answering((*Handler).deleteKey), 0},
+	{"POST /v1/keys/{id}/rotate", "KeyCreate", "key/{id}", answering((*Handler).rotateKey), 0},
+}
+
+var providerRoutes = []route{
+	{"GET /v1/providers", "ProviderRead", "", answering((*Handler).providers), 0},
+	{"GET /v1/providers/{name}", "ProviderRead", "provider/{name}", answering((*Handler).provider), 0},
+	{"PUT /v1/providers/{name}", "ProviderPut", "provider/{name}", taking(nil, (*Handler).putProvider), 0},
+	{"DELETE /v1/providers/{name}", "ProviderDelete", "provider/{name}", answering((*Handler).deleteProvider), 0},
+}
