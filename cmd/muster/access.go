@@ -55,6 +55,12 @@ func trustedBy(caFile string) (*tls.Config, error) {
 	return trusting(roots, caFile)
 }
 
+// unknownCA reports whether a server's certificate is from an unknown CA.
+func unknownCA(err error) bool {
+	_, ok := errors.AsType[x509.UnknownAuthorityError](err)
+	return ok
+}
+
 // trusting returns a TLS configuration that trusts the given CAs and those in a PEM file.
 func trusting(roots *x509.CertPool, caFile string) (*tls.Config, error) {
 	ca, err := os.ReadFile(caFile)

@@ -31,8 +31,8 @@ The file must not exist; it is checked before it gets its name. It contains the
 region's secret, with which access keys and tokens can be made: protect it like a
 password. It is readable by its owner alone.
 
-Endpoint and credentials are those of the AWS CLI's environment, as for "muster match
-explain"; the access key must be the one that the service created at its first start.`,
+Endpoint and credentials are those of the AWS CLI's environment or of --profile, as for
+"muster match explain"; they need the action muster:BackupCreate, as the root key has.`,
 		Example: `  muster backup "muster-$(date +%F).backup"
   muster backup region.backup --endpoint https://games.example.com:9080 --ca-file ca.pem`,
 		Args: cobra.ExactArgs(1),

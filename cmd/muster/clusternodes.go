@@ -90,8 +90,8 @@ shows, before you remove or stop another node. At least as many nodes must remai
 there are copies (cluster-replicas), with complete copies. Delete the node's data
 directory: if the node starts again, it joins again after some minutes.
 
-Endpoint and credentials are those of the AWS CLI's environment; the access key must be
-the one that the region created at its first start.`,
+Endpoint and credentials are those of the AWS CLI's environment or of --profile; they need
+the action muster:NodeRemove, as the root key has.`,
 		Example: `  muster cluster remove n4`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    o.run(o.removeNode),

@@ -75,7 +75,7 @@ In a cluster, call the node on this machine.`,
   ` + sourceDev() + `; muster doctor --legacy --json`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := d.complete(); err != nil {
+			if err := d.complete(command.Context()); err != nil {
 				return &misuseError{err}
 			}
 			return d.run(command.Context())
@@ -90,7 +90,7 @@ In a cluster, call the node on this machine.`,
 }
 
 // complete checks the flags, and fills in what they lack from the environment or for muster local.
-func (d *doctor) complete() error {
+func (d *doctor) complete(ctx context.Context) error {
 	if !d.legacy {
 		return errors.New("nothing to examine: add --legacy")
 	}
@@ -99,13 +99,16 @@ func (d *doctor) complete() error {
 			return fmt.Errorf("--ports has %d: must be 1 to 65535", port)
 		}
 	}
+	if d.profile != "" {
+		return d.operatorCall.complete(ctx)
+	}
 	d.service = cmp.Or(d.service, d.endpoint(), localEndpoint)
 	k := &d.keys
 	k.Region = cmp.Or(k.Region, d.getenv("AWS_REGION"), d.getenv("AWS_DEFAULT_REGION"), localKey)
 	if cmp.Or(k.AccessKey, k.SecretKey, d.getenv("AWS_ACCESS_KEY_ID"), d.getenv("AWS_SECRET_ACCESS_KEY")) == "" {
 		k.AccessKey, k.SecretKey = localKey, localKey
 	}
-	return d.operatorCall.complete()
+	return d.operatorCall.complete(ctx)
 }
 
 // run prints the diagnosis. Its error lists the problems.

@@ -257,7 +257,7 @@ func TestDoctorDefaults(t *testing.T) {
 		{[]string{"AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=s"}, "http://127.0.0.1:8080", "id", "s", "local"},
 	} {
 		d := &doctor{operatorCall: &operatorCall{app: &app{environ: test.environ}}, legacy: true}
-		if err := d.complete(); err != nil || d.service != test.endpoint || d.keys.AccessKey != test.key ||
+		if err := d.complete(t.Context()); err != nil || d.service != test.endpoint || d.keys.AccessKey != test.key ||
 			d.keys.SecretKey != test.secret || d.keys.Region != test.region {
 			t.Errorf("%v: %s, %+v, %v", test.environ, d.service, d.keys, err)
 		}

@@ -17,6 +17,14 @@ import (
 const (
 	envFile     = "muster.env"
 	profileFile = "aws-profile"
+
+	writtenByMuster = "# Written by muster." // at the beginning of profileFile
+)
+
+// Keys of an AWS profile.
+const (
+	profileKeyID  = "aws_access_key_id"
+	profileSecret = "aws_secret_access_key" //nolint:gosec // a name
 )
 
 // variable is an environment variable.
@@ -80,14 +88,17 @@ func awsProfile(e muster.Endpoints) string {
 	if needsCA(e) {
 		bundle = "ca_bundle = " + e.CAFile + "\n"
 	}
-	keys := fmt.Sprintf("aws_access_key_id = %s\naws_secret_access_key = %s\n", e.AccessKey, e.SecretKey)
-	return "# Written by muster. To use it:\n" +
+	keys := fmt.Sprintf("%s = %s\n%s = %s\n", profileKeyID, e.AccessKey, profileSecret, e.SecretKey)
+	endpoints := ""
+	for _, service := range signInServices {
+		endpoints += service + " =\n  endpoint_url = " + e.HTTP + "\n"
+	}
+	return writtenByMuster + " To use it:\n" +
 		"# export AWS_CONFIG_FILE=<this file> AWS_PROFILE=muster\n\n" +
 		"[profile muster]\n" +
 		"region = " + e.Region + "\n" + bundle + keys +
 		"services = muster\n\n" +
-		"[services muster]\n" +
-		"gamelift =\n  endpoint_url = " + e.HTTP + "\n\n" +
+		"[services muster]\n" + endpoints + "\n" +
 		"[muster]\n" + keys
 }
 

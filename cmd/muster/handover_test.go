@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/config"
+
+	"github.com/muster-gg/muster"
 )
 
 func TestShellQuote(t *testing.T) {
@@ -54,6 +56,38 @@ func TestAWSProfileIsReadBothWays(t *testing.T) {
 	}
 	if c := asCredentials.Credentials; c.AccessKeyID != e.AccessKey || c.SecretAccessKey != e.SecretKey {
 		t.Errorf("as AWS_SHARED_CREDENTIALS_FILE: %+v", asCredentials)
+	}
+}
+
+// TestProfileIsKept but for the root key, which can be another one at the next start.
+func TestProfileIsKept(t *testing.T) {
+	e := testEndpoints()
+	path := filepath.Join(t.TempDir(), profileFile)
+	if fresh, err := keepProfile(path, e); err != nil || !fresh {
+		t.Fatalf("%t, %v", fresh, err)
+	}
+	const mine = "\n# mine\n[profile mine]\naws_access_key_id = AKIAMINE\naws_secret_access_key = s\n"
+	edited := strings.Replace(awsProfile(e), "region = ", "output = json\nregion = ", 1) + mine
+	next := e
+	next.AccessKey, next.SecretKey = "AKIANEXT", "next"
+	renewed := strings.NewReplacer(e.AccessKey, "AKIANEXT", e.SecretKey, "next").Replace(edited)
+	for _, test := range []struct {
+		name, text, want string
+		e                muster.Endpoints
+	}{
+		{"the same key", edited, edited, e},
+		{"another key", edited, renewed, next},
+		{"of somebody else", strings.TrimPrefix(edited, "# Written"), strings.TrimPrefix(edited, "# Written"), next},
+		{"without keys", "# Written by muster.\n[profile muster]\n", "# Written by muster.\n[profile muster]\n", next},
+	} {
+		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := keepProfile(path, test.e)
+		text, readErr := os.ReadFile(path)
+		if fresh || err != nil || readErr != nil || string(text) != test.want {
+			t.Errorf("%s: %t, %v, %v\n%s", test.name, fresh, err, readErr, text)
+		}
 	}
 }
 

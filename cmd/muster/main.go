@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +15,10 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/muster-gg/muster"
+	"github.com/jonboulle/clockwork"
 	"github.com/spf13/cobra"
+
+	"github.com/muster-gg/muster"
 )
 
 const (
@@ -44,7 +47,9 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	serve          func(context.Context, muster.Config) error // runService, except in tests
+	clock          clockwork.Clock                            // nil: the real one
 	started        bool                                       // the arguments are valid and a subcommand runs
+	agent          string                                     // User-Agent of calls
 }
 
 // run executes the command line and returns the exit status. The end of ctx stops long-running subcommands, which is no
@@ -61,6 +66,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return exitOK
 	}
+	if errors.Is(err, errShown) {
+		return exitFailure
+	}
 	fmt.Fprintln(a.stderr, "muster:", err)
 	if _, misuse := errors.AsType[*misuseError](err); a.started && !misuse {
 		return exitFailure
@@ -68,6 +76,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	fmt.Fprintf(a.stderr, "Run '%s --help' for usage.\n", command.CommandPath())
 	return exitMisuse
 }
+
+// errShown is a failure that the output already tells.
+var errShown = errors.New("it is shown")
 
 // A misuseError is the caller's: the command line, the environment or the settings file must change.
 type misuseError struct{ error }
@@ -87,16 +98,46 @@ tools work against it.`,
   muster config             # the settings in force and their sources`,
 		SilenceErrors: true, // run prints them, once
 		SilenceUsage:  true,
-		PersistentPreRun: func(*cobra.Command, []string) {
-			a.started = true
+		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
+			// Cobra checks them later, when an error would not count as misuse.
+			err := cmp.Or(command.ValidateRequiredFlags(), command.ValidateFlagGroups())
+			a.started = err == nil
+			a.agent = userAgent(command)
+			return err
 		},
 	}
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.AddCommand(a.demoCommand(), a.devCommand(), a.localCommand(), a.serveCommand(), a.gatewayCommand(),
-		a.matchCommand(),
-		a.clusterCommand(), a.backupCommand(), a.restoreCommand(), a.inspectCommand(), a.benchCommand(),
-		a.sampleServerCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand())
+	a.addCommands(root)
 	return root
+}
+
+// addCommands adds the subcommands, in the groups of the help.
+func (a *app) addCommands(root *cobra.Command) {
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"service", "Run a service:", []*cobra.Command{a.devCommand(), a.localCommand(), a.serveCommand(),
+			a.gatewayCommand(), a.demoCommand()}},
+		{"access", "Sign in, and manage access:", []*cobra.Command{a.configureCommand(), a.loginCommand(),
+			a.logoutCommand(), a.credentialsCommand(), a.userCommand(), a.groupCommand(), a.roleCommand(),
+			a.assignCommand(), a.unassignCommand(), a.keyCommand(), a.policyCommand(), a.providerCommand(),
+			a.auditCommand(), a.unlockCommand(), a.rootKeyCommand(), a.secretCommand()}},
+		{"data", "Keep and inspect data:", []*cobra.Command{a.backupCommand(), a.restoreCommand(),
+			a.inspectCommand()}},
+		{"cluster", "Run a cluster:", []*cobra.Command{a.clusterCommand()}},
+		{"matchmaking", "Match players:", []*cobra.Command{a.matchCommand()}},
+		{"tools", "Other tools:", []*cobra.Command{a.configCommand(), a.doctorCommand(), a.benchCommand(),
+			a.sampleServerCommand(), a.versionCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, command := range g.commands {
+			command.GroupID = g.id
+			root.AddCommand(command)
+		}
+	}
+	root.SetHelpCommandGroupID("tools")
+	root.SetCompletionCommandGroupID("tools")
 }

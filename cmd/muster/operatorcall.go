@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +26,8 @@ import (
 type operatorCall struct {
 	*app
 	service, caFile string
+	profile         string
+	asJSON          bool // print the answer as JSON
 	keys            sigv4.ClientCredentials
 	tls             *tls.Config
 }
@@ -35,24 +41,40 @@ func (o *operatorCall) addFlags(command *cobra.Command) {
 	f.StringVar(&o.keys.SecretKey, "secret-key", "", "its secret; better in the environment (AWS_SECRET_ACCESS_KEY)")
 	f.StringVar(&o.keys.Region, "region", "", "region that the call is signed for (environment AWS_REGION)")
 	f.StringVar(&o.caFile, "ca-file", "", "PEM file of the CA to trust (environment MUSTER_CA_FILE)")
+	f.StringVar(&o.profile, "profile", "", "profile of the AWS configuration (environment AWS_PROFILE)")
 }
 
-// complete fills in missing values from the environment.
-func (o *operatorCall) complete() (err error) {
-	if o.service = cmp.Or(o.service, o.endpoint()); o.service == "" {
-		return errors.New("no endpoint: set AWS_ENDPOINT_URL")
-	}
-	if err := o.credentials(&o.keys); err != nil {
+// complete fills in missing values from the environment, then from a profile of the AWS configuration. A profile on the
+// command line has precedence over keys in the environment.
+func (o *operatorCall) complete(ctx context.Context) error {
+	p, err := o.profileOfCall(ctx)
+	if err != nil {
 		return err
 	}
-	o.tls, err = o.trusted(o.caFile)
-	return err
+	if o.service = cmp.Or(o.service, o.endpoint(), p.serviceURL("gamelift")); o.service == "" {
+		return errors.New("no endpoint: set AWS_ENDPOINT_URL")
+	}
+	ca := cmp.Or(o.caFile, o.getenv("MUSTER_CA_FILE"), o.getenv("AWS_CA_BUNDLE"), p.CustomCABundle)
+	if o.tls, err = o.trusted(ca); err != nil {
+		return err
+	}
+	o.keys.Region = cmp.Or(o.keys.Region, o.getenv("AWS_REGION"), o.getenv("AWS_DEFAULT_REGION"), p.Region)
+	inEnvironment := o.getenv("AWS_ACCESS_KEY_ID") != ""
+	if o.keys.AccessKey != "" || p.Profile == "" || o.profile == "" && inEnvironment {
+		return o.credentials(&o.keys)
+	}
+	keys, err := o.profileKeys(ctx, p)
+	if err != nil {
+		return fmt.Errorf("profile %s: %w", p.Profile, err)
+	}
+	o.keys.AccessKey, o.keys.SecretKey, o.keys.SessionToken = keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken
+	return o.credentials(&o.keys)
 }
 
 // run returns the RunE of a command that makes the call.
 func (o *operatorCall) run(do func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
-		if err := o.complete(); err != nil {
+		if err := o.complete(command.Context()); err != nil {
 			return &misuseError{err}
 		}
 		return do(command.Context(), args)
@@ -60,8 +82,9 @@ func (o *operatorCall) run(do func(ctx context.Context, args []string) error) fu
 }
 
 const (
-	emptyBody  = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // its SHA-256
-	maxRefusal = 1 << 20                                                            // bytes
+	maxRefusal  = 1 << 20  // bytes
+	maxAnswer   = 64 << 20 // bytes
+	callTimeout = time.Minute
 )
 
 // get makes a GET call and passes the body of the answer to read.
@@ -69,18 +92,74 @@ func (o *operatorCall) get(ctx context.Context, path string, read func(io.Reader
 	return o.call(ctx, http.MethodGet, path, read)
 }
 
-// call makes the call and passes the body of the answer to read.
+// call makes a call without a body and passes the body of the answer to read.
 func (o *operatorCall) call(ctx context.Context, method, path string, read func(io.Reader) error) error {
-	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(o.service, "/")+path, nil)
+	return o.exchange(ctx, method, path, nil, read)
+}
+
+// ask makes a GET call and decodes the answer.
+func (o *operatorCall) ask(ctx context.Context, path string, answer any) error {
+	return o.send(ctx, http.MethodGet, path, nil, answer)
+}
+
+// send makes a call with body as JSON, or without a body if it is nil, and decodes the answer, which may be nil.
+func (o *operatorCall) send(ctx context.Context, method, path string, body, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	return o.exchange(ctx, method, path, text, decodeTo(answer))
+}
+
+// decodeTo returns a reader of an answer, which may be nil.
+func decodeTo(answer any) func(io.Reader) error {
+	return func(from io.Reader) error {
+		if answer == nil {
+			return nil
+		}
+		if err := json.NewDecoder(io.LimitReader(from, maxAnswer)).Decode(answer); err != nil {
+			return fmt.Errorf("decode the answer: %w: check that the endpoint is that of Muster's API", err)
+		}
+		return nil
+	}
+}
+
+// exchange makes a call and passes the body of the answer to read.
+func (o *operatorCall) exchange(
+	ctx context.Context, method, path string, body []byte, read func(io.Reader) error,
+) error {
+	request, err := o.signed(ctx, method, path, body)
 	if err != nil {
 		return err
+	}
+	return o.perform(request, read)
+}
+
+// signed returns a signed request. The signature covers the body.
+func (o *operatorCall) signed(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(o.service, "/")+path,
+		bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	keys := aws.Credentials{AccessKeyID: o.keys.AccessKey, SecretAccessKey: o.keys.SecretKey,
 		SessionToken: o.keys.SessionToken}
-	err = v4.NewSigner().SignHTTP(ctx, keys, request, emptyBody, "gamelift", o.keys.Region, time.Now())
-	if err != nil {
-		return err
-	}
+	sum := sha256.Sum256(body)
+	return request, v4.NewSigner().SignHTTP(ctx, keys, request, hex.EncodeToString(sum[:]), "gamelift", o.keys.Region,
+		time.Now())
+}
+
+// perform makes a request and passes the body of the answer to read.
+func (o *operatorCall) perform(request *http.Request, read func(io.Reader) error) error {
+	request.Header.Set("User-Agent", o.agent) // which no signature covers
 	transport := &http.Transport{TLSClientConfig: o.tls, Proxy: http.ProxyFromEnvironment}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
@@ -68,16 +69,52 @@ func (a *app) serving(config muster.Config, e muster.Endpoints, printSecret bool
 		config.Log.Info("AWS profile with the first access key written", "file", profile)
 		fmt.Fprint(a.stdout, exports(a.printable([]variable{{"AWS_ACCESS_KEY_ID", e.AccessKey},
 			{secretKey, e.SecretKey}}, printSecret)))
+		fmt.Fprintf(a.stderr, "Add the first person who may sign in:\n"+
+			"  AWS_CONFIG_FILE=%s muster user add NAME --profile muster --invite\n"+
+			"  AWS_CONFIG_FILE=%s muster assign NAME administrator --profile muster\n", shellQuote(profile),
+			shellQuote(profile))
 	}
 }
 
-// keepProfile writes the AWS profile unless there is one, which may have been edited, and reports whether it did.
+// keepProfile writes the AWS profile and reports whether it did. In one that exists, which may have been edited, it
+// replaces the root key by the present one at most.
 func keepProfile(path string, e muster.Endpoints) (fresh bool, err error) {
 	if e.SecretKey == "" {
 		return false, nil
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+		if err != nil {
+			return false, err
+		}
+		return false, renewProfile(path, e)
 	}
 	return true, atomicfile.Write(path, []byte(awsProfile(e)), 0o600)
+}
+
+// renewProfile replaces the root key in a file that awsProfile has written: the root key may have been rotated, or
+// recovered. Everything else stays as it is.
+func renewProfile(path string, e muster.Endpoints) error {
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.HasPrefix(string(text), writtenByMuster) {
+		return err
+	}
+	_, err = editINI(path, func(f *iniFile) error {
+		for _, name := range []string{"profile muster", "muster"} {
+			if err := f.renewKey(name, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// renewKey replaces the access key of a section, if it has another one.
+func (f *iniFile) renewKey(section string, e muster.Endpoints) error {
+	start, end, err := f.section(section)
+	if err != nil || start < 0 || f.value(start, end, profileKeyID) == "" ||
+		f.value(start, end, profileKeyID) == e.AccessKey {
+		return err
+	}
+	return f.set(section, []iniSetting{{"", profileKeyID, e.AccessKey}, {"", profileSecret, e.SecretKey}})
 }

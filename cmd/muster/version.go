@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -70,4 +71,12 @@ func (v version) String() string {
 		line += ")"
 	}
 	return line + " " + v.Go + " " + v.Platform
+}
+
+// userAgent names a command to a service, whose audit trail has it: "muster/v1.2.3 user add".
+func userAgent(command *cobra.Command) string {
+	info, _ := debug.ReadBuildInfo() // nil for a binary without module support
+	name, _ := strings.CutPrefix(command.CommandPath(), command.Root().Name())
+	// Source of the characters that are removed: RFC 9110, section 10.1.5: parentheses are comments.
+	return "muster/" + strings.Trim(versionOf(info).Version, "()") + name
 }
