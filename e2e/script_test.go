@@ -17,7 +17,12 @@ import (
 // walkScript runs examples/walkthrough/anywhere.sh and gives what it printed.
 func walkScript(t *testing.T, environ []string, args ...string) (printed string, err error) {
 	t.Helper()
-	script := filepath.Join("..", "examples", "walkthrough", "anywhere.sh")
+	return runScript(t, filepath.Join("..", "examples", "walkthrough", "anywhere.sh"), environ, args...)
+}
+
+// runScript runs a script and returns what it printed.
+func runScript(t *testing.T, script string, environ []string, args ...string) (printed string, err error) {
+	t.Helper()
 	command := exec.CommandContext(t.Context(), "bash", append([]string{script}, args...)...)
 	command.Env = append(os.Environ(), environ...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // it ends what it has started

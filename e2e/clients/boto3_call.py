@@ -1,6 +1,7 @@
 """Calls the GameLift API with boto3, once per line of standard input.
 
-A line is {"operation": "CreateFleet", "params": {...}}. The answer is one line
+A line is {"operation": "CreateFleet", "params": {...}}. An operation of another
+service is written like sts.GetCallerIdentity. The answer is one line
 too: {"result": {...}}, or {"error": "NotFoundException", "message": "...",
 "status": 400} when the service refused. Endpoint, region and keys come from the
 usual environment variables. The exit status is 1 when a call could not be made.
@@ -33,10 +34,14 @@ def call(client, operation, params):
 
 
 def main():
-    client = boto3.client("gamelift")
+    clients = {}
     for line in sys.stdin:
         request = json.loads(line)
-        answer = call(client, request["operation"], request["params"] or {})
+        service, _, operation = request["operation"].rpartition(".")
+        service = service or "gamelift"
+        if service not in clients:
+            clients[service] = boto3.client(service)
+        answer = call(clients[service], operation, request["params"] or {})
         print(json.dumps(answer, default=plain), flush=True)
 
 

@@ -20,7 +20,8 @@ type Driver struct {
 	talk    *bytes.Buffer // its standard error; read it after the program has ended
 }
 
-// Boto3 starts Python with boto3. The environment says how the service is reached: see Environ.
+// Boto3 starts Python with boto3. The environment says how the service is reached: see Environ. It also calls other
+// services: their operations are written like sts.GetCallerIdentity.
 func Boto3(t testing.TB, environ []string) *Driver {
 	t.Helper()
 	python := installed(t, "python/bin/python", "python/Scripts/python.exe")

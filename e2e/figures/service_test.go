@@ -17,7 +17,12 @@ import (
 // returns when it answers.
 func start(tb testing.TB, dir string) (e muster.Endpoints, stop func()) {
 	tb.Helper()
-	config := figureConfig()
+	return startWith(tb, dir, figureConfig())
+}
+
+// startWith runs it with other settings.
+func startWith(tb testing.TB, dir string, config muster.Config) (e muster.Endpoints, stop func()) {
+	tb.Helper()
 	config.Data = dir
 	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
 	config.Ready = func(e muster.Endpoints) { ready <- e }

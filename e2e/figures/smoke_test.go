@@ -6,6 +6,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster/internal/bench"
+	"github.com/muster-gg/muster/internal/policy"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -170,5 +171,24 @@ func TestHistory(t *testing.T) {
 	}
 	if took := p.rebuild(t); took <= 0 {
 		t.Errorf("rebuilt in %v", took)
+	}
+}
+
+// TestAccess runs the code of BenchmarkAccess with a few calls, and of BenchmarkDecisions with a few decisions.
+func TestAccess(t *testing.T) {
+	k := openKeyring(t, 100)
+	defer k.stop()
+	for i, m := range k.round(t, 100) {
+		if m.calls() != 100 || m.cpu <= 0 {
+			t.Errorf("%s: got %+v", k.keys[i].name, m)
+		}
+	}
+	d := openDecisions(t, 2)
+	action, _ := policy.ActionOf("gamelift:CreatePlayerSession")
+	if !d.AllowsAll(d.identity(d.allowed.ID, ""), action) || d.AllowsAll(d.identity(d.limited.ID, ""), action) {
+		t.Error("the keys are not what they are measured for")
+	}
+	for _, s := range d.steps() {
+		s.do()
 	}
 }

@@ -112,6 +112,23 @@ func oneNode(figure value) peer {
 	return peer{"one node, the same calls", figure, "of-one", "of-one-by-cpu", "one-allocations/op", "one-cpu-µs/op"}
 }
 
+// withKey is a row of calls with a kind of access key, beside those with the root key, of which nothing is decided.
+func withKey(work, kind string, leastByCPU float64) row {
+	return row{
+		work: "CreatePlayerSession, JSON, " + work, benchmark: "Access/calls", figure: rate(kind+"-rate/s", 1),
+		goals:  []goal{{ratioTo(kind + "-of-root-by-cpu"), true, leastByCPU}},
+		allocs: kind + "-allocations/op", cpu: kind + "-cpu-µs/op",
+		peers: []peer{{"root key, not recorded", rate("root-rate/s", 1), kind + "-of-root", kind + "-of-root-by-cpu",
+			"root-allocations/op", "root-cpu-µs/op"}},
+	}
+}
+
+// decided is a row of what is decided about a call, in µs of processor time.
+func decided(work, benchmark string, limit float64) row {
+	figure := scaled("cpu-ns/decision", 1e-3, microseconds)
+	return alone(work, "Decisions/"+benchmark, "", goal{figure, false, limit})
+}
+
 // sockets is a row over the sockets of server processes.
 func sockets(work, benchmark string, g goal) row {
 	peerFigure, ratio := rate("bare-rate/s", 1), "of-bare"
@@ -202,6 +219,21 @@ var runs = []run{
 				goal{rate("rate/s", 25), true, 100_000}),
 			reservations("CreatePlayerSession, JSON", "CreatePlayerSession/json", 1),
 			reservations("CreatePlayerSession, CBOR", "CreatePlayerSession/cbor", 1),
+		},
+	},
+	{
+		name: "access: calls", pattern: "^BenchmarkAccess$", operations: 60_000, rows: []row{
+			withKey("key whose policy allows it always", "allowed", 0.99),
+			withKey("key limited to one fleet", "limited", 0.99),
+			withKey("root key, each call in the audit trail", "recorded", 0.97),
+		},
+	},
+	{
+		name: "access: decisions", pattern: "Decisions", operations: 12, rows: []row{
+			decided("access: decision of a policy that allows the call always, CPU", "always", 1),
+			decided("access: decision of a policy for one fleet, CPU", "one-fleet", 1),
+			decided("access: temporary key that the node has not seen, CPU", "temporary-key-first", 3),
+			decided("access: temporary key that the node has seen, CPU", "temporary-key-again", 1),
 		},
 	},
 	{
