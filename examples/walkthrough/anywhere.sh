@@ -77,7 +77,7 @@ wrong() {
 # summary prints the list. It fails unless all is well.
 summary() {
   local n all=0
-  printf '\n   1–4 – single sign-on: not in this release\n'
+  printf '\n   1–4 – single sign-on: examples/walkthrough/run.sh\n'
   for ((n = first; n <= last; n++)); do
     if [[ $later == *" $n "* ]]; then
       printf '%5s – %s: not in this release\n' "$n" "${title[n]}"
