@@ -428,7 +428,7 @@ func TestExplainWhileTheLeadMoves(t *testing.T) {
 	}
 
 	n.take(region.CatalogShard)
-	other.await("the end of the lead", func() bool { return !other.drivers.Lead() })
+	other.await("the end of both leads", func() bool { return !other.drivers.Lead() && !lead.drivers.Lead() })
 	began := other.clock.Now()
 	answered = ask()
 	other.advance("the end of the wait", time.Second/2, func() bool { return len(answered) > 0 })
