@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -91,18 +92,25 @@ func TestEditINI(t *testing.T) {
 	}
 }
 
-func FuzzINI(f *testing.F) {
-	f.Add("[services muster]\nregion = x\ngamelift =\n  endpoint_url = y\n")
-	f.Add("[a]\n\n#c\n[services muster\n=\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		settings := []iniSetting{{"", "region", "eu-west-1"}, {"gamelift", "endpoint_url", "https://a"}}
-		once := parseINI(text)
+// TestSetINIAgain: setting the same again changes nothing, whatever the file holds. It is no fuzz target, because that
+// would compile the whole service with the fuzzer's instrumentation.
+func TestSetINIAgain(t *testing.T) {
+	parts := []string{"[services muster]", "[a]", "", "#c", "=", "region = x", "gamelift =", "  endpoint_url = y", "[x",
+		"\r"}
+	settings := []iniSetting{{"", "region", "eu-west-1"}, {"gamelift", "endpoint_url", "https://a"}}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		var lines []string
+		for range random.IntN(8) {
+			lines = append(lines, parts[random.IntN(len(parts))])
+		}
+		once := parseINI(strings.Join(lines, "\n"))
 		if once.set("services muster", settings) != nil {
-			return
+			continue
 		}
 		again := parseINI(once.String())
 		if err := again.set("services muster", settings); err != nil || again.String() != once.String() {
-			t.Errorf("set again: %v\n%q\n%q", err, once.String(), again.String())
+			t.Fatalf("set again: %v\n%q\n%q", err, once.String(), again.String())
 		}
-	})
+	}
 }
