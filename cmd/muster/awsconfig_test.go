@@ -63,8 +63,8 @@ func TestEditINI(t *testing.T) {
 	if err := os.WriteFile(file, []byte("[default]\n"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(file, link); err != nil {
-		t.Skip(err)
+	if err := os.Symlink(file, link); err != nil { // Windows allows it to administrators only
+		link = file
 	}
 	edit := func(f *iniFile) error { return f.set("default", []iniSetting{{"", "region", "x"}}) }
 	for _, want := range []bool{true, false} {
