@@ -51,7 +51,7 @@ var sessionCalls = map[string]bool{
 
 // authorize decides a call by the policies of its caller, after the signature and before the input is checked. Most
 // callers may make all calls of an operation, which is decided without reading the input.
-func (e *Endpoint) authorize(ctx context.Context, c *call, caller sigv4.Caller, body []byte) error {
+func (e *Endpoint) authorize(ctx context.Context, c *call, caller sigv4.Caller) error {
 	if e.access == nil {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (e *Endpoint) authorize(ctx context.Context, c *call, caller sigv4.Caller, 
 		return nil
 	}
 	c.origin = originOf(c.request, c.requestID, caller.Region)
-	tags := e.peek(ctx, c, body)
+	tags := e.name(ctx, c)
 	if all {
 		return nil
 	}
@@ -72,18 +72,14 @@ func (e *Endpoint) authorize(ctx context.Context, c *call, caller sigv4.Caller, 
 	return err
 }
 
-// peek finds out what a call names. A body that cannot be read names nothing.
-func (e *Endpoint) peek(ctx context.Context, c *call, body []byte) (tags map[string]string) {
-	input, ok := c.handler.Info.Peek(c.protocol, body)
-	if !ok {
-		return nil
-	}
+// name finds out what a call names. A body that could not be read names nothing.
+func (e *Endpoint) name(ctx context.Context, c *call) (tags map[string]string) {
 	for _, m := range c.handler.members {
-		if names := input.Texts(m.Name); len(names) > 0 {
+		if names := c.input.Texts(m.Name); len(names) > 0 {
 			c.resources = append(c.resources, e.resolver.ResourceARNs(ctx, m.Kind, names)...)
 		}
 	}
-	return input.Tags()
+	return c.input.Tags()
 }
 
 // refused records a call with a wrong signature.

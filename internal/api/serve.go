@@ -71,14 +71,16 @@ func (e *Endpoint) serve(ctx context.Context, c *call, a *listen.Answer) error {
 		return err
 	}
 	c.principal = caller.Principal
-	if err := e.authorize(ctx, c, caller, body); err != nil {
+	c.input = c.handler.Read(c.protocol, body)
+	defer c.input.Discard()
+	if err := e.authorize(ctx, c, caller); err != nil {
 		return err
 	}
 	if !e.allow(c.operation(), c.principal) {
 		return fault.New(fault.Throttling, "Rate exceeded: %s is called too often. Try again later.", c.operation())
 	}
 	ctx = e.attach(ctx, Call{Caller: caller, Invocation: c.request.Header.Get("Amz-Sdk-Invocation-Id")})
-	return c.handler.Serve(ctx, c.protocol, body, a.Buffer())
+	return c.input.Serve(ctx, a.Buffer())
 }
 
 // faultOf is fault.Of, but work that ended with ctx is no failure of the service.

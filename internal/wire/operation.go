@@ -99,19 +99,15 @@ func (op Operation[I, O]) Append(dst []byte, p Protocol, out *O) []byte {
 // Handle binds the operation to the function that answers it. A nil output with a nil error is an empty structure.
 // Errors reach the caller of Serve as they are.
 func (op Operation[I, O]) Handle(f func(ctx context.Context, in *I) (*O, error)) Handler {
-	serve := func(ctx context.Context, p Protocol, body []byte, out *[]byte) error {
-		in, err := op.Decode(p, body)
-		if err != nil {
-			return err
-		}
-		answer, err := f(ctx, in)
+	serve := func(ctx context.Context, in unsafe.Pointer, p Protocol, out *[]byte) error {
+		answer, err := f(ctx, (*I)(in))
 		if err != nil {
 			return err
 		}
 		*out = op.Append(*out, p, answer)
 		return nil
 	}
-	return Handler{Info: op.OperationInfo, serve: serve}
+	return Handler{Info: op.OperationInfo, empty: func() unsafe.Pointer { return unsafe.Pointer(new(I)) }, serve: serve}
 }
 
 // HandleEmpty binds an operation that has no output, or an output without members, to the function that carries it out.
@@ -132,12 +128,14 @@ func (op Operation[I, O]) Refuse(kind fault.Kind, why string) Handler {
 // It may be used by several goroutines when its function may.
 type Handler struct {
 	Info  *OperationInfo
-	serve func(ctx context.Context, p Protocol, body []byte, out *[]byte) error
+	empty func() unsafe.Pointer // makes an input
+	serve func(ctx context.Context, in unsafe.Pointer, p Protocol, out *[]byte) error
 }
 
 // Serve decodes and checks body, calls the function and appends the encoded output to *out. After an error *out is
 // unchanged. The error is the decoder's *fault.Error or whatever the function returned; fault.Of makes either fit for
 // AppendError. Neither body nor *out is kept.
 func (h Handler) Serve(ctx context.Context, p Protocol, body []byte, out *[]byte) error {
-	return h.serve(ctx, p, body, out)
+	r := h.Read(p, body)
+	return r.Serve(ctx, out)
 }
