@@ -25,56 +25,7 @@ if ! command -v aws >/dev/null; then
   aws() { "$python" -m awscli "$@"; }
 fi
 
-part() { printf '\n======== %s ========\n' "$*"; }
-say() { printf '✓ %s\n' "$*"; }
-fail() {
-  printf '✗ %s\n' "$*" >&2
-  exit 1
-}
-
-# run prints a command, runs it and prints its answer, which is then in $answer. The
-# command must succeed.
-run() {
-  try "$@"
-  [ "$status" = 0 ] || fail "the command failed with exit status $status"
-}
-# try is run for a command that may fail. $complaint is its standard error.
-try() {
-  printf '\n$ %s\n' "$*"
-  status=0
-  answer=$("$@" 2>"$work/complaint") || status=$?
-  complaint=$(cat "$work/complaint")
-  [ -z "$answer$complaint" ] || printf '%s\n' "$answer$complaint" | sed 's/^/  /'
-}
-
-# expect PATTERN…: the last answer matches the patterns.
-expect() {
-  local pattern
-  for pattern; do
-    grep -Eq -- "$pattern" <<<"$answer" || fail "the answer has no $pattern"
-  done
-}
-
-# member NAME: the first text of that name in the last answer.
-member() { sed -n 's/.*"'"$1"'": "\([^"]*\)".*/\1/p' <<<"$answer" | head -n 1; }
-
-# within SECONDS COMMAND…: repeats the command until it succeeds.
-within() {
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    [ "$SECONDS" -lt "$end" ] || return 1
-    sleep 0.2
-  done
-}
-patience=90 # seconds, for what takes milliseconds on a machine with nothing else to do
-
-logged() { grep -Eq -- "$2" "$work/$1.log"; }
-# await LOG PATTERN: waits for a line in the log of a program, and prints it.
-await() {
-  within "$patience" logged "$1" "$2" || fail "$1 never printed $2: $(cat "$work/$1.log")"
-  grep -E -m 1 -- "$2" "$work/$1.log" | sed "s/^/  $1: /"
-}
+. "$root/examples/steps.sh"
 
 # ask QUERY COMMAND…: the result of a query, without telling.
 ask() {
