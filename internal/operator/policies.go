@@ -37,27 +37,13 @@ func describe(v *access.PolicyView) {
 		return
 	}
 	if v.Description == "" {
-		v.Description = builtinTexts[v.Name]
+		v.Description = policy.Describe(v.Name)
 	}
 	for _, r := range policy.BuiltinRoles() {
 		if user := "role/" + r.Name; slices.Contains(r.Policies, v.Name) && !slices.Contains(v.UsedBy, user) {
 			v.UsedBy = append(v.UsedBy, user)
 		}
 	}
-}
-
-// builtinTexts describe the built-in policies. A test has all of them.
-var builtinTexts = map[string]string{
-	"GameLiftAdmin":       "All of GameLift",
-	"GameLiftBackend":     "A game's backend: game and player sessions, placements, matchmaking",
-	"GameLiftFleetHost":   "A machine that hosts game servers: registers itself, gets auth tokens",
-	"GameLiftReadOnly":    "Describe, List and Search calls of GameLift",
-	"GatewayService":      "What the session gateway calls",
-	"MusterAdministrator": "Everything, with users, roles, keys and policies",
-	"MusterAuditor":       "Reads users, roles, keys and the audit trail",
-	"MusterDeveloper":     "All of GameLift without deleting fleets, locations and game server groups",
-	"MusterOperator":      "All of GameLift, nodes and sign-in sessions; reads everything else",
-	"MusterViewer":        "The console, nodes, events and placements, without changes",
 }
 
 // A PolicyInput is the body of PUT /v1/policies/{name}.

@@ -24,6 +24,23 @@ func Builtins() []string {
 	return names
 }
 
+// Describe returns in a few words what a built-in policy allows; "" for others.
+func Describe(name string) string { return descriptions[name] }
+
+// descriptions are of the built-in policies. A test has all of them.
+var descriptions = map[string]string{
+	"GameLiftAdmin":       "All of GameLift",
+	"GameLiftBackend":     "A game's backend: game and player sessions, placements, matchmaking",
+	"GameLiftFleetHost":   "A machine that hosts game servers: registers itself, gets auth tokens",
+	"GameLiftReadOnly":    "Describe, List and Search calls of GameLift",
+	"GatewayService":      "What the session gateway calls",
+	"MusterAdministrator": "Everything, with users, roles, keys and policies",
+	"MusterAuditor":       "Reads users, roles, keys and the audit trail",
+	"MusterDeveloper":     "All of GameLift without deleting fleets, locations and game server groups",
+	"MusterOperator":      "All of GameLift, nodes and sign-in sessions; reads everything else",
+	"MusterViewer":        "The console, nodes, events and placements, without changes",
+}
+
 // BuiltinRole is a role that a region has from the start.
 type BuiltinRole struct {
 	Name, Description string

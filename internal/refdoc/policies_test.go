@@ -17,7 +17,7 @@ import (
 var policiesText string
 
 var policies = template.Must(template.New("page").Funcs(template.FuncMap{
-	"codes": codes, "tagKey": tagKey, "wrap": wrap,
+	"codes": codes, "tagKey": tagKey, "wrap": wrap, "describe": policy.Describe,
 }).Parse(policiesText))
 
 // An actionRow describes an action.
@@ -107,7 +107,7 @@ func policiesPage() ([]byte, error) {
 	err := policies.Execute(&text, map[string]any{
 		"GameLift": rows["gamelift"], "Muster": rows["muster"], "Other": rows["other"], "Roles": policy.BuiltinRoles(),
 		"Builtins": policy.Builtins(), "Keys": policy.ConditionKeys(), "TrustKeys": policy.TrustKeys(),
-		"Operators": policy.Operators(), "KeyNotes": keyNotes, "Notes": policyNotes,
+		"Operators": policy.Operators(), "KeyNotes": keyNotes,
 	})
 	return text.Bytes(), err
 }
@@ -148,20 +148,6 @@ func tagKey(key string) string {
 	return ""
 }
 
-// policyNotes says what each built-in policy allows.
-var policyNotes = map[string]string{
-	"GameLiftAdmin":       "all calls of GameLift",
-	"GameLiftBackend":     "a game's backend: game sessions, player sessions, placements, matchmaking, their reads",
-	"GameLiftFleetHost":   "a machine of a fleet: register itself, get auth tokens",
-	"GameLiftReadOnly":    "every Describe, List and Search call of GameLift",
-	"GatewayService":      "the calls that a session gateway in front of a service makes",
-	"MusterAdministrator": "everything",
-	"MusterAuditor":       "reads of users, roles, keys, policies and the audit trail; not of GameLift",
-	"MusterDeveloper":     "GameLift without deleting fleets, locations and game server groups; reads of the service",
-	"MusterOperator":      "GameLift, nodes, sign-in sessions; reads of everything else",
-	"MusterViewer":        "reads of placements, tickets, ended game sessions, events and nodes",
-}
-
 // keyNotes says what each condition key is.
 var keyNotes = map[string]string{
 	"aws:CurrentTime":            "the time of the call, for the Date operators",
@@ -196,7 +182,6 @@ func TestPolicyNotesAreComplete(t *testing.T) {
 			t.Errorf("there are %d notes for %d of kind %s", len(notes), len(names), kind)
 		}
 	}
-	check("policy", policy.Builtins(), policyNotes)
 	check("condition key", append(policy.ConditionKeys(), policy.TrustKeys()...), keyNotes)
 	for name := range otherResources {
 		if _, ok := policy.ActionOf(name); !ok {
