@@ -56,6 +56,15 @@ func TestINI(t *testing.T) {
 	}
 }
 
+// TestINIValuesStayInTheirLine: some come from a service, and a line of its own could be a setting that runs a program.
+func TestINIValuesStayInTheirLine(t *testing.T) {
+	f := parseINI("[profile p]\n")
+	err := f.set("profile p", []iniSetting{{"", "region", "x\ncredential_process = evil"}})
+	if err == nil || f.String() != "[profile p]\n" {
+		t.Errorf("%v, and the file is %q", err, f.String())
+	}
+}
+
 // TestEditINI keeps the mode of a file and a link to it.
 func TestEditINI(t *testing.T) {
 	dir := t.TempDir()
