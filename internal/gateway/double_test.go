@@ -56,6 +56,7 @@ type world struct {
 	unknown   bool // Locations does not report idle processes
 
 	placements map[string]*wire.GameSessionPlacement
+	pending    bool // AwaitPlacement waits for a PENDING placement
 	tickets    map[string]*wire.MatchmakingTicket
 	starts     []*wire.StartMatchmakingInput
 	accepts    []*wire.AcceptMatchInput
@@ -515,7 +516,14 @@ func (w *world) AwaitPlacement(ctx context.Context, id string) (*wire.GameSessio
 	if err != nil {
 		return nil, err
 	}
-	err = w.await(ctx, func() bool { return w.placements[id].Status != wire.GameSessionPlacementStatePending })
+	err = w.await(ctx, func() bool {
+		pending := w.placements[id].Status == wire.GameSessionPlacementStatePending
+		if pending && !w.pending {
+			w.pending = true
+			w.change()
+		}
+		return !pending
+	})
 	if err != nil {
 		return nil, err
 	}

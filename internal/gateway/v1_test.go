@@ -364,7 +364,7 @@ func TestQueueDeadline(t *testing.T) {
 	d := openGateway(t, w, func(c *Config) { c.Queues, c.Default, c.Clock = w, Target{Queue: testQueue}, clock })
 	done := make(chan reply, 1)
 	go func() { done <- d.ask("POST", "/create_session", createBody("n", "ada", 2)) }()
-	if err := w.await(t.Context(), func() bool { return w.calls["AwaitPlacement"] == 1 }); err != nil {
+	if err := w.await(t.Context(), func() bool { return w.pending }); err != nil {
 		t.Fatal(err)
 	}
 	clock.Advance(DefaultDeadline)
@@ -419,7 +419,7 @@ func TestQueueStoppedTooLate(t *testing.T) {
 	})
 	done := make(chan reply, 1)
 	go func() { done <- d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":2}`) }()
-	if err := w.await(t.Context(), func() bool { return w.calls["AwaitPlacement"] == 1 }); err != nil {
+	if err := w.await(t.Context(), func() bool { return w.pending }); err != nil {
 		t.Fatal(err)
 	}
 	w.mu.Lock() // the placement is fulfilled, and no waiter is notified before the deadline
