@@ -22,23 +22,33 @@ type Access interface {
 	Trail() *audit.Trail
 }
 
-// Resolver returns the ARNs of the resources that a member of an input names. The control plane implements it.
+// Resolver appends the ARNs of the resources that a member of an input names. The control plane implements it.
 type Resolver interface {
-	ResourceARNs(ctx context.Context, kind string, names []string) []string
+	AppendARNs(ctx context.Context, arns []string, kind string, names []string) []string
 }
 
 // A bound is a handler with what is asked before it is called.
 type bound struct {
 	wire.Handler
 	action  policy.Action
-	members []policy.Member
+	names   []naming
 	changes bool // its calls are recorded
+}
+
+// A naming is a member of an input that names resources.
+type naming struct {
+	wire.Member
+	kind string
 }
 
 func bind(h wire.Handler, managementOnly bool) bound {
 	action, _ := policy.ActionOf("gamelift:" + h.Info.Name)
-	return bound{Handler: h, action: action, members: policy.Members(action),
+	b := bound{Handler: h, action: action,
 		changes: !action.ReadOnly() && !(managementOnly && sessionCalls[h.Info.Name])}
+	for _, m := range policy.Members(action) {
+		b.names = append(b.names, naming{h.Member(m.Name), m.Kind})
+	}
+	return b
 }
 
 // sessionCalls are the calls of games that are played, of which there may be many.
@@ -74,10 +84,9 @@ func (e *Endpoint) authorize(ctx context.Context, c *call, caller sigv4.Caller) 
 
 // name finds out what a call names. A body that could not be read names nothing.
 func (e *Endpoint) name(ctx context.Context, c *call) (tags map[string]string) {
-	for _, m := range c.handler.members {
-		if names := c.input.Texts(m.Name); len(names) > 0 {
-			c.resources = append(c.resources, e.resolver.ResourceARNs(ctx, m.Kind, names)...)
-		}
+	for _, n := range c.handler.names {
+		c.names = c.input.AppendTexts(c.names[:0], n.Member)
+		c.resources = e.resolver.AppendARNs(ctx, c.resources, n.kind, c.names)
 	}
 	return c.input.Tags()
 }

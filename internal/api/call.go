@@ -29,6 +29,7 @@ type call struct {
 	origin    access.Origin
 	resources []string // ARNs
 	denied    bool
+	names     []string // of resources, in memory that is used again
 }
 
 func (c *call) operation() string {
@@ -51,17 +52,24 @@ func (c *call) body() (body []byte, err error) {
 	return body, err
 }
 
+// maxNames bounds the memory that is used again.
+const maxNames = 32
+
 var calls = sync.Pool{New: func() any { return new(call) }}
 
 // newCall returns a call, to be released after its answer was reported.
 func newCall(r *listen.Request, read func() ([]byte, error)) *call {
 	c := calls.Get().(*call)
-	*c = call{request: r, read: read, requestID: newRequestID()}
+	c.request, c.read, c.requestID = r, read, newRequestID()
 	return c
 }
 
 func (c *call) release() {
-	*c = call{}
+	names := c.names[:cap(c.names)]
+	if clear(names); len(names) > maxNames {
+		names = nil
+	}
+	*c = call{names: names[:0]}
 	calls.Put(c)
 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
-// ResourceARNs returns the ARNs of the resources that a request names, for policies. kind is one of policy.Member. A
+// AppendARNs appends the ARNs of the resources that a request names, for policies. kind is one of policy.Member. A
 // name that is an ARN is built again: an account or Region in it must not make it another resource for policies than
 // the one that the operation uses. Names that belong to no resource are left out.
-func (p *Plane) ResourceARNs(ctx context.Context, kind string, names []string) (arns []string) {
+func (p *Plane) AppendARNs(ctx context.Context, arns []string, kind string, names []string) []string {
 	for _, name := range names {
 		if found := p.resourceARN(ctx, kind, name); found != "" {
 			arns = append(arns, found)
@@ -31,10 +31,7 @@ func (p *Plane) resourceARN(ctx context.Context, kind, name string) string {
 		}
 		return ""
 	case "gamesession":
-		if room, _, err := p.names.ParseGameSession(name); err == nil {
-			return p.FleetARN(string(room.Fleet))
-		}
-		return ""
+		return p.fleetOfGameSession(name)
 	case "playersession":
 		return p.fleetOfPlayerSession(ctx, name)
 	case "placement":
@@ -69,6 +66,17 @@ var getComputeAuthToken, _ = policy.ActionOf("gamelift:GetComputeAuthToken")
 func (p *Plane) allowProcess(caller sigv4.Caller, f fleet.ID) error {
 	return p.Allow(p.IdentityOf(caller), access.Origin{Region: caller.Region}, getComputeAuthToken,
 		p.FleetARN(string(f)))
+}
+
+// fleetOfGameSession does not check the name: the operation does, and finds the same fleet in it.
+func (p *Plane) fleetOfGameSession(name string) string {
+	if id, ok := arn.FleetOfGameSession(name); ok {
+		return p.FleetARN(id)
+	}
+	if room, _, err := p.names.ParseGameSession(name); err == nil { // an id that is no ARN
+		return p.FleetARN(string(room.Fleet))
+	}
+	return ""
 }
 
 func (p *Plane) fleetOfPlayerSession(ctx context.Context, id string) string {

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"reflect"
 	"unsafe"
 
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -53,43 +52,45 @@ func (r *Request) Discard() {
 	}
 }
 
-// member returns a member of the input; the zero Value if there is none of that name, or the body could not be read.
-func (r *Request) member(name string) reflect.Value {
-	if r.failure != nil {
-		return reflect.Value{}
+// A Member is a member of an input that is a string or a list of strings. The zero Member is of no input.
+type Member struct{ *field }
+
+// Member returns a member of the operation's input; the zero Member if there is none of that name and type.
+func (h Handler) Member(name string) Member {
+	f := h.Info.input.find(name)
+	if f == nil || f.kind != kindText && (f.kind != kindList || f.element.kind != kindText) {
+		return Member{}
 	}
-	return reflect.NewAt(r.handler.Info.input.typ, r.input).Elem().FieldByName(name)
+	return Member{f}
 }
 
-// Texts returns a member that is a string or a list of strings; nil if it is absent or another type.
-func (r *Request) Texts(member string) []string {
-	v := r.member(member)
-	switch {
-	case !v.IsValid():
-		return nil
-	case v.Kind() == reflect.String:
-		if v.Len() > 0 {
-			return []string{v.String()}
-		}
-		return nil
+// AppendTexts appends the texts of a member of the request's input, none if it is absent or the body could not be read.
+func (r *Request) AppendTexts(dst []string, m Member) []string {
+	if m.field == nil || r.failure != nil {
+		return dst
 	}
-	list, _ := v.Interface().([]string)
-	return list
+	at := unsafe.Add(r.input, m.offset)
+	if m.kind == kindList {
+		return append(dst, *(*[]string)(at)...)
+	}
+	if text := *(*string)(at); text != "" {
+		dst = append(dst, text)
+	}
+	return dst
 }
 
 // Tags returns the tags that the input gives to a resource, and the keys of those that it takes away, without values.
 func (r *Request) Tags() map[string]string {
-	keys, given := r.Texts("TagKeys"), r.member("Tags")
-	if len(keys) == 0 && !given.IsValid() {
+	given, taken := r.handler.Info.input.tags, r.handler.Info.input.tagKeys
+	if given == nil && taken == nil || r.failure != nil {
 		return nil
 	}
-	tags := make(map[string]string, len(keys))
-	for _, key := range keys {
+	tags := make(map[string]string)
+	for _, key := range r.AppendTexts(nil, Member{taken}) {
 		tags[key] = ""
 	}
-	if given.IsValid() {
-		list, _ := given.Interface().([]Tag)
-		for _, t := range list {
+	if given != nil {
+		for _, t := range *(*[]Tag)(unsafe.Add(r.input, given.offset)) {
 			tags[t.Key] = t.Value
 		}
 	}

@@ -35,7 +35,7 @@ func TestRequestNames(t *testing.T) {
 		{describe, `{"FleetIds":["x"]`, "FleetIds", nil, nil, fault.Serialization},
 	} {
 		r := c.handler.Read(JSON, []byte(c.body))
-		if got := r.Texts(c.member); !reflect.DeepEqual(got, c.texts) {
+		if got := r.AppendTexts(nil, c.handler.Member(c.member)); !reflect.DeepEqual(got, c.texts) {
 			t.Errorf("%s: %s is %q", c.body, c.member, got)
 		}
 		if got := r.Tags(); !reflect.DeepEqual(got, c.tags) {

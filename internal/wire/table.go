@@ -18,6 +18,18 @@ type structure struct {
 	typ      reflect.Type
 	fields   []field // in the order of the model
 	required uint64  // the bits of the fields that are required
+
+	tags, tagKeys *field // of inputs that tag a resource, or take tags away
+}
+
+// find returns the field of a member; nil if there is none.
+func (s *structure) find(name string) *field {
+	for i := range s.fields {
+		if s.fields[i].name == name {
+			return &s.fields[i]
+		}
+	}
+	return nil
 }
 
 // A field is a member of a structure.
@@ -110,6 +122,10 @@ func structureOf(t reflect.Type) *structure {
 		s.required |= f.bit
 		s.fields[i] = f
 	}
+	if s.tags = s.find("Tags"); s.tags != nil && s.tags.typ != reflect.TypeFor[[]Tag]() {
+		s.tags = nil
+	}
+	s.tagKeys = s.find("TagKeys")
 	return s
 }
 

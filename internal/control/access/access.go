@@ -85,7 +85,7 @@ func New(c Config) *Access {
 	}
 	a := &Access{cfg: c, lines: loglimit.New(c.Clock), slots: make(chan struct{}, hashesAtOnce),
 		hashMemory: hashMemory}
-	a.tokens.entries = map[tokenSum]*tokenEntry{}
+	a.tokens.entries = map[string]*tokenEntry{}
 	a.delays.init()
 	a.proofs.used = map[string]time.Time{}
 	a.uses.init()

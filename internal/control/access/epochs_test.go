@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -222,9 +223,9 @@ func TestAnotherSecret(t *testing.T) {
 // TestTokenCacheIsBounded also opens what is not in it any more.
 func TestTokenCacheIsBounded(t *testing.T) {
 	var c tokenCache
-	c.entries = map[tokenSum]*tokenEntry{}
+	c.entries = map[string]*tokenEntry{}
 	for i := range maxTokens + 10 {
-		c.put(tokenSum{byte(i), byte(i >> 8), byte(i >> 16)}, &tokenEntry{})
+		c.put(strconv.Itoa(i), &tokenEntry{})
 	}
 	if len(c.entries) != maxTokens {
 		t.Errorf("%d entries", len(c.entries))

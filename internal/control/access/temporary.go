@@ -2,14 +2,12 @@ package access
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/binary"
+	"strings"
 	"sync"
 	"time"
-
-	"github.com/fxamacker/cbor/v2"
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/listen/sigv4"
@@ -26,27 +24,6 @@ type Temporary struct {
 	PackedPolicySize int    // percent of the maximum; 0: no session policy
 }
 
-// sealed is the content of a session token.
-type sealed struct {
-	User        string            `cbor:"1,keyasint,omitempty"`
-	Role        string            `cbor:"2,keyasint,omitempty"`
-	RoleID      string            `cbor:"3,keyasint,omitempty"` // of a later role with the same name it is another
-	Arn         string            `cbor:"4,keyasint,omitempty"`
-	SessionName string            `cbor:"5,keyasint,omitempty"`
-	SignIn      string            `cbor:"6,keyasint,omitempty"`
-	Key         string            `cbor:"7,keyasint,omitempty"` // the long-lived key behind it: it ends with that
-	Issued      int64             `cbor:"8,keyasint,omitempty"` // Unix milliseconds
-	Expires     int64             `cbor:"9,keyasint,omitempty"`
-	Policies    []string          `cbor:"10,keyasint,omitempty"` // session policies: managed ones by name,
-	Policy      string            `cbor:"11,keyasint,omitempty"` // and a document
-	Source      string            `cbor:"12,keyasint,omitempty"`
-	Tags        map[string]string `cbor:"13,keyasint,omitempty"`
-	Assigned    bool              `cbor:"14,keyasint,omitempty"` // by assignment: it must be still
-	UserID      string            `cbor:"15,keyasint,omitempty"` // of the user, as RoleID
-	Until       int64             `cbor:"17,keyasint,omitempty"` // when sessions end that begin with this one; 0: never
-	Secret      string            `cbor:"16,keyasint,omitempty"` // the secret access key
-}
-
 // tokenPurpose is the purpose of the seal of session tokens. That of another purpose does not open them.
 const tokenPurpose = "session token"
 
@@ -55,12 +32,8 @@ func (a *Access) issue(s sealed) *Temporary {
 	epoch := a.current().epoch()
 	keyID := "ASIA" + randomID()
 	s.Secret = newSecret()
-	body, err := cbor.Marshal(s)
-	if err != nil {
-		panic(err) // plain fields
-	}
 	token := binary.BigEndian.AppendUint32(nil, epoch.Number)
-	token = append(token, epoch.Seal(tokenPurpose, body, []byte(keyID))...)
+	token = append(token, epoch.Seal(tokenPurpose, s.encode(), []byte(keyID))...)
 	return &Temporary{
 		AccessKeyID: keyID, SecretAccessKey: s.Secret, SessionToken: base64.StdEncoding.EncodeToString(token),
 		Expires: time.UnixMilli(s.Expires).UTC(), Arn: s.Arn, UserID: s.RoleID + ":" + s.SessionName,
@@ -81,8 +54,6 @@ func randomID() string {
 	return base32.StdEncoding.EncodeToString(id[:])
 }
 
-type tokenSum [sha256.Size]byte
-
 // A tokenEntry is an opened session token.
 type tokenEntry struct {
 	keyID    string
@@ -92,22 +63,30 @@ type tokenEntry struct {
 	identity *Identity // nil: it may not be used
 }
 
-// A tokenCache has opened session tokens. It is bounded; any may be forgotten.
+// A tokenCache has opened session tokens, by their texts, which are not secret: the secret is sealed in them. It is
+// bounded; any may be forgotten.
 type tokenCache struct {
 	mu      sync.RWMutex
-	entries map[tokenSum]*tokenEntry
+	entries map[string]*tokenEntry
 }
 
-const maxTokens = 8 << 10
+// Of the tokens in a cache: how many, and how long in bytes. Longer ones, of long session policies, are opened each time.
+const (
+	maxTokens      = 8 << 10
+	maxCachedToken = 4 << 10
+)
 
-func (c *tokenCache) get(sum tokenSum) (*tokenEntry, bool) {
+func (c *tokenCache) get(token string) (*tokenEntry, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	e, ok := c.entries[sum]
+	e, ok := c.entries[token]
 	return e, ok
 }
 
-func (c *tokenCache) put(sum tokenSum, e *tokenEntry) {
+func (c *tokenCache) put(token string, e *tokenEntry) {
+	if len(token) > maxCachedToken {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for old := range c.entries {
@@ -116,7 +95,7 @@ func (c *tokenCache) put(sum tokenSum, e *tokenEntry) {
 		}
 		delete(c.entries, old)
 	}
-	c.entries[sum] = e
+	c.entries[strings.Clone(token)] = e // the request's memory may be large
 }
 
 // temporary returns the credential of a temporary key.
@@ -125,15 +104,14 @@ func (a *Access) temporary(keyID, token string) (sigv4.Credential, bool) {
 		return sigv4.Credential{}, false
 	}
 	d, now := a.current(), a.now()
-	sum := tokenSum(sha256.Sum256([]byte(token)))
-	e, ok := a.tokens.get(sum)
+	e, ok := a.tokens.get(token)
 	if !ok || e.version != d.version {
 		opened, valid := a.openToken(d, keyID, token, e)
 		if !valid {
 			return sigv4.Credential{}, false
 		}
 		e = opened
-		a.tokens.put(sum, e)
+		a.tokens.put(token, e)
 	}
 	if _, valid := d.epochOf(e.epoch, now); !valid || e.keyID != keyID || e.identity == nil || !a.signedIn(e, now) {
 		return sigv4.Credential{}, false
@@ -168,7 +146,7 @@ func (a *Access) unseal(d *derived, e *tokenEntry, token string) bool {
 		return false
 	}
 	body, err := epoch.Open(tokenPurpose, data[4:], []byte(e.keyID))
-	return err == nil && cbor.Unmarshal(body, &e.sealed) == nil && e.sealed.Secret != ""
+	return err == nil && e.sealed.decode(body) && e.sealed.Secret != ""
 }
 
 // identityOfToken returns whom a temporary key authenticates; nil if what it was issued for has ended.

@@ -266,6 +266,9 @@ func FuzzParse(f *testing.F) {
 		if !ok || a.Kind != arn.KindGameSession {
 			t.Fatalf("%q is a game session to one parser only", s)
 		}
+		if quick, ok := arn.FleetOfGameSession(s); !ok || quick != gsFleet {
+			t.Fatalf("the fleet of %q is %q, and %q", s, gsFleet, quick)
+		}
 		again := arn.GameSession(gsRegion, gsFleet, location, idPart)
 		r, fl, l, id, ok := arn.ParseGameSession(again)
 		sameLocation := l == location || l == "" && location == gsRegion

@@ -64,6 +64,17 @@ func ParseGameSession(s string) (region, fleetID, location, idPart string, ok bo
 	return a.Region, fleetID, location, idPart, true
 }
 
+// FleetOfGameSession returns what [ParseGameSession] returns as the fleet, for a text that it accepts; for others, any
+// text. It takes a fraction of the time, for callers that only compare, before the text is parsed.
+func FleetOfGameSession(s string) (fleetID string, ok bool) {
+	_, id, ok := strings.Cut(s, ":"+string(KindGameSession)+"/")
+	if !ok {
+		return "", false
+	}
+	fleetID, _, ok = strings.Cut(id, "/")
+	return fleetID, ok
+}
+
 // cutGameSession splits "<fleet>/<id>" or "<fleet>/<location>/<id>".
 func cutGameSession(id string) (fleetID, location, idPart string) {
 	fleetID, rest, _ := strings.Cut(id, "/")
