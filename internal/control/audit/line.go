@@ -10,9 +10,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+	"github.com/klauspost/compress/s2"
 )
 
-// A message is what the journal stores as one record of its own: lines of JSON.
+// A message is what the journal stores as one record of its own: lines of JSON, compressed with S2, because most texts
+// of a record are those of the one before it.
 type message struct {
 	id     string
 	data   []byte
@@ -38,7 +40,7 @@ func encode(records []Record, scratch []byte) (messages []message, grown []byte)
 			weight += r.weight()
 		}
 		if len(scratch) >= batchBytes || i == len(records)-1 {
-			messages = append(messages, message{uuid.NewString(), bytes.Clone(scratch), weight})
+			messages = append(messages, message{uuid.NewString(), s2.Encode(nil, scratch), weight})
 			scratch, weight = scratch[:0], 0
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/klauspost/compress/s2"
 )
 
 // A line is a record as encoding/json encodes it.
@@ -34,9 +36,13 @@ func same(t *testing.T, r Record) {
 	if len(messages) != 1 {
 		t.Fatalf("%d messages", len(messages))
 	}
-	r.ID = idIn(t, messages[0].data)
+	data, err := s2.Decode(nil, messages[0].data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ID = idIn(t, data)
 	r.complete()
-	if got, want := string(messages[0].data), reflected(t, &r); got != want {
+	if got, want := string(data), reflected(t, &r); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

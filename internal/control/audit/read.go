@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/klauspost/compress/s2"
 )
 
 // late is by how much the time of a record may be after the time at which the journal stored it: their clocks are those
@@ -57,6 +59,7 @@ type reader struct {
 	trail   *Trail
 	visit   func(string, []byte) bool
 	visited int
+	scratch []byte // of message
 }
 
 func (t *Trail) reader(q Query, visit func(string, []byte) bool) (*reader, error) {
@@ -78,7 +81,13 @@ func (r *reader) start(ctx context.Context) (after uint64, err error) {
 // message visits the records of a message.
 func (r *reader) message(seq uint64, data []byte) (more bool) {
 	at := cursor{seq: seq}
-	for text := range bytes.Lines(data) {
+	lines, err := s2.Decode(r.scratch[:cap(r.scratch)], data)
+	if err != nil {
+		r.trail.cfg.Log.Warn("audit records cannot be read", "message", seq, "err", err)
+		return true
+	}
+	r.scratch = lines
+	for text := range bytes.Lines(lines) {
 		at.line++
 		if at.seq == r.after.seq && at.line <= r.after.line {
 			continue

@@ -1,6 +1,6 @@
 // Package audit keeps the record of who did what: sign-ins, credentials, changes of keys and policies, changing calls,
 // and refusals. The trail is a feed of the journal, with a retention of its own. Each of its messages contains some
-// records, as lines of JSON in the form of CloudTrail, oldest first.
+// records, as compressed lines of JSON in the form of CloudTrail, oldest first.
 //
 // Recording never waits. Records wait in memory while the journal is slow or away; when there are too many, the oldest
 // ones are dropped and counted, and the trail shows the gap as a record RecordsDropped. A record may be in the trail
