@@ -71,6 +71,11 @@ func (e *Endpoint) authorize(ctx context.Context, c *call, caller sigv4.Caller) 
 		return nil
 	}
 	c.origin = originOf(c.request, c.requestID, caller.Region)
+	return e.decide(ctx, c, all)
+}
+
+// decide decides a call of which all is known. all: the caller may make all calls of the operation.
+func (e *Endpoint) decide(ctx context.Context, c *call, all bool) error {
 	tags := e.name(ctx, c)
 	if all {
 		return nil

@@ -107,7 +107,15 @@ func (op Operation[I, O]) Handle(f func(ctx context.Context, in *I) (*O, error))
 		*out = op.Append(*out, p, answer)
 		return nil
 	}
-	return Handler{Info: op.OperationInfo, empty: func() unsafe.Pointer { return unsafe.Pointer(new(I)) }, serve: serve}
+	call := func(ctx context.Context, in any) (any, error) {
+		out, err := f(ctx, in.(*I))
+		if out == nil && err == nil {
+			out = new(O)
+		}
+		return out, err
+	}
+	return Handler{Info: op.OperationInfo, empty: func() unsafe.Pointer { return unsafe.Pointer(new(I)) }, serve: serve,
+		call: call}
 }
 
 // HandleEmpty binds an operation that has no output, or an output without members, to the function that carries it out.
@@ -130,6 +138,7 @@ type Handler struct {
 	Info  *OperationInfo
 	empty func() unsafe.Pointer // makes an input
 	serve func(ctx context.Context, in unsafe.Pointer, p Protocol, out *[]byte) error
+	call  func(ctx context.Context, in any) (out any, err error)
 }
 
 // Serve decodes and checks body, calls the function and appends the encoded output to *out. After an error *out is

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"unsafe"
 
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -13,7 +15,8 @@ type Request struct {
 	handler  Handler
 	protocol Protocol
 	input    unsafe.Pointer
-	reader   bodyReader
+	typed    any          // the input of a request that has no body
+	reader   bodyReader   // nil: it has none
 	failure  *fault.Error // of reading
 }
 
@@ -22,6 +25,23 @@ func (h Handler) Read(p Protocol, body []byte) Request {
 	r := Request{handler: h, protocol: p, input: h.empty(), reader: readers[p].Get().(bodyReader)}
 	r.failure = h.Info.input.fill(r.reader, body, r.input)
 	return r
+}
+
+// Of returns a request of this program, without a body: in points to an input of the operation. Call serves it.
+func (h Handler) Of(in any) Request {
+	v := reflect.ValueOf(in)
+	if v.Type() != reflect.PointerTo(h.Info.input.typ) {
+		panic(fmt.Sprintf("wire: %s does not take a %T", h.Info.Name, in))
+	}
+	return Request{handler: h, typed: in, input: v.UnsafePointer()}
+}
+
+// Call checks the input of a request without a body, and calls the handler's function. The output is a pointer.
+func (r *Request) Call(ctx context.Context) (out any, err error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	return r.handler.call(ctx, r.typed)
 }
 
 // Serve checks the input, calls the handler's function, and appends the encoded output to *out. See [Handler.Serve].
@@ -38,7 +58,10 @@ func (r *Request) check() error {
 	if r.failure != nil {
 		return r.failure
 	}
-	c := &r.reader.common().checker
+	c := new(checker)
+	if r.reader != nil {
+		c = &r.reader.common().checker
+	}
 	r.handler.Info.input.check(c, r.input)
 	return c.verdict()
 }

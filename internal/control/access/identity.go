@@ -102,6 +102,19 @@ func (a *Access) identityOfKey(d *derived, k *catalog.AccessKey) (*Identity, err
 	return i.ready(), nil
 }
 
+// PersonIdentity returns whom a signed-in person is in the console: the user, with the policies of all its roles.
+func (a *Access) PersonIdentity(p *Person) *Identity {
+	d := a.current()
+	i := &Identity{User: p.User.Name, Arn: a.userArn(p.User.Name), UserID: p.User.ID, Account: a.cfg.Account,
+		SignIn: p.SignIn.ID, sets: []policy.Set{a.userSet(d, p.User)}}
+	return i.ready()
+}
+
+// LocalIdentity returns whom people are in a console that needs no sign-in: as the root key.
+func (a *Access) LocalIdentity() *Identity {
+	return (&Identity{Root: true, Arn: a.rootArn(), UserID: a.cfg.Account, Account: a.cfg.Account}).ready()
+}
+
 // narrowing returns the policies that limit a key further.
 func (a *Access) narrowing(d *derived, name string, managed []string, document string) (set policy.Set, narrow bool) {
 	if len(managed) == 0 && document == "" {
