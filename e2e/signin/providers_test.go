@@ -76,7 +76,7 @@ func TestPublicIssuers(t *testing.T) {
 			"Condition": condition}}})
 	}
 	for _, wrong := range []object{{}, {"StringEquals": object{github + ":aud": "sts.amazonaws.com"}},
-		{"StringLike": object{github + ":sub": "*"}}} {
+		{"StringLike": object{github + ":sub": "*"}}, {"StringLike": object{github + ":sub": "repo:a*"}}} {
 		if a := put(wrong); a.status != 400 || !strings.Contains(string(a.body), "MalformedPolicyDocument") {
 			t.Errorf("%v: %d %s", wrong, a.status, a.body)
 		}
