@@ -177,8 +177,8 @@ func (s *statement) issuers() []string {
 // CheckIssuers returns an error if the document lets anyone with a token of a public issuer assume the role. Each Allow
 // statement for such an issuer needs a condition on <issuer>:sub with StringEquals, StringEqualsIgnoreCase or
 // StringLike, and each of its values must name the whole owner of the subject before its first wildcard, as
-// "repo:studio/*" does: see namesOwner. Beside the well-known public issuers, public may name others; it may be nil. The
-// error is a *SyntaxError.
+// "repo:studio/*" does: see namesOwner. Beside the well-known public issuers, public may name others; it may be nil.
+// The error is a *SyntaxError.
 func (d *Document) CheckIssuers(public func(issuer string) bool) error {
 	a, _ := ActionOf("sts:AssumeRoleWithWebIdentity")
 	for i := range d.statements {
@@ -228,8 +228,8 @@ type subjectForm struct {
 	example    string
 }
 
-// subjectForms are those of the issuers that sign tokens for everyone who registers with them, by host: only the subject
-// tells whose token it is.
+// subjectForms are those of the issuers that sign tokens for everyone who registers with them, by host: only the
+// subject tells whose token it is.
 // Source: IAM User Guide, "Identity-provider controls for shared OIDC providers".
 // Source: GitHub, "OpenID Connect reference"; GitLab, "OpenID Connect authentication using ID tokens"; HashiCorp,
 // "Workload identity tokens"; Buildkite, "OIDC with Buildkite"; CircleCI, "Using OpenID Connect tokens in jobs".
@@ -265,8 +265,8 @@ func (f *subjectForm) fix() string {
 	return fmt.Sprintf("names the complete owner before any wildcard, such as %q", f.example)
 }
 
-// namesOwner reports whether a value of a condition on a subject matches the subjects of one owner only. A value without
-// wildcards names one subject. Before a wildcard the owner must be complete: "repo:studio*" also matches the
+// namesOwner reports whether a value of a condition on a subject matches the subjects of one owner only. A value
+// without wildcards names one subject. Before a wildcard the owner must be complete: "repo:studio*" also matches the
 // repositories of studio2. If the form of the subjects is not known, more than their kind must be fixed.
 func (f *subjectForm) namesOwner(text string) bool {
 	wild := strings.IndexAny(text, "*?")

@@ -246,9 +246,9 @@ func TestTrustedIssuers(t *testing.T) {
 // TestBroadSubject holds that the error names the condition, its value and a value that is accepted.
 func TestBroadSubject(t *testing.T) {
 	for _, tt := range []struct{ issuer, value, want string }{
-		{github, "repo:a*", `statement 1, Condition ` + github + `:sub: the value "repo:a*" matches tokens of more than ` +
-			`one owner at the public issuer ` + github + `: use one that names the complete owner before any wildcard, ` +
-			`such as "repo:OWNER/*"`},
+		{github, "repo:a*", `statement 1, Condition ` + github + `:sub: the value "repo:a*" matches tokens of more ` +
+			`than one owner at the public issuer ` + github + `: use one that names the complete owner before any ` +
+			`wildcard, such as "repo:OWNER/*"`},
 		{"accounts.google.com", "1*", "use one that has no wildcard"},
 	} {
 		d, err := ParseTrust(document(`{"Effect":"Allow","Principal":{"Federated":"` + tt.issuer +
