@@ -26,6 +26,11 @@ func testEndpoints() muster.Endpoints {
 }
 
 var testExports = fmt.Sprintf(`export AWS_ENDPOINT_URL_GAMELIFT=http://127.0.0.1:9080
+export AWS_ENDPOINT_URL_STS=http://127.0.0.1:9080
+export AWS_ENDPOINT_URL_SSO=http://127.0.0.1:9080
+export AWS_ENDPOINT_URL_SSO_OIDC=http://127.0.0.1:9080
+export AWS_ENDPOINT_URL_IAM=http://127.0.0.1:9080
+export AWS_ENDPOINT_URL_SIGNIN=http://127.0.0.1:9080
 export AWS_ACCESS_KEY_ID=AKIDEXAMPLE
 export AWS_SECRET_ACCESS_KEY='top secret'
 export AWS_REGION=us-west-2

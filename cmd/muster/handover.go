@@ -32,8 +32,11 @@ type variable struct{ name, value string }
 
 // environment returns the variables for clients and game servers of a service.
 func environment(e muster.Endpoints) []variable {
-	variables := []variable{
-		{"AWS_ENDPOINT_URL_GAMELIFT", e.HTTP},
+	var variables []variable
+	for _, service := range signInServices { // not AWS_ENDPOINT_URL: see signInServices
+		variables = append(variables, variable{"AWS_ENDPOINT_URL_" + strings.ToUpper(service), e.HTTP})
+	}
+	variables = append(variables, []variable{
 		{"AWS_ACCESS_KEY_ID", e.AccessKey},
 		{secretKey, e.SecretKey},
 		{"AWS_REGION", e.Region},
@@ -42,7 +45,7 @@ func environment(e muster.Endpoints) []variable {
 		{"MUSTER_WS_URL", e.WS},
 		{"MUSTER_WSS_URL", e.WSS},
 		{"MUSTER_CA_FILE", e.CAFile},
-	}
+	}...)
 	if e.Gateway != "" {
 		variables = append(variables, variable{"MUSTER_GATEWAY_URL", e.Gateway})
 	}

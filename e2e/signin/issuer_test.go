@@ -25,7 +25,8 @@ const (
 	clientSecret = "a-secret-of-the-client-at-its-provider"
 )
 
-// An issuer is an identity provider: it signs tokens of machines, and signs people in who have a session there already.
+// An issuer is an identity provider that signs whatever a test asks for: tokens of machines, invalid ones too. It signs
+// people in who have a session there already, and keeps their ID tokens. See provider for a real one.
 type issuer struct {
 	*httptest.Server
 	t   *testing.T

@@ -139,6 +139,12 @@ func TestDev(t *testing.T) {
 		if err := clients.AWSCLI(t, environ).Call("ListFleets", nil, nil); err != nil {
 			t.Errorf("with %s: %v", name, err)
 		}
+		boto := clients.Boto3(t, environ)
+		for _, operation := range []string{"sts.GetCallerIdentity", "iam.ListUsers"} {
+			if err := boto.Call(operation, nil, nil); err != nil {
+				t.Errorf("%s with %s: %v", operation, name, err)
+			}
+		}
 	}
 	p.Stop()
 	p.AwaitEnd()

@@ -29,11 +29,13 @@ type Config struct {
 	History        time.Duration
 	MaxHistorySize int // MiB
 
-	Listen        string
-	PublicURL     string // sent to game servers as GameLiftServiceSdkEndpoint
-	TLSNames      []string
-	MaxBodyMemory int // MiB
-	PprofListen   string
+	Listen    string
+	PublicURL string // sent to game servers as GameLiftServiceSdkEndpoint
+	TLSNames  []string
+	// TrustedProxies are networks; see ProxyNetworks.
+	TrustedProxies []string
+	MaxBodyMemory  int // MiB
+	PprofListen    string
 
 	Region    string
 	Account   string

@@ -140,8 +140,13 @@ func (c *Gateway) SearchTargets() []Target {
 }
 
 // ProxyNetworks returns TrustedProxies, from a valid configuration.
-func (c *Gateway) ProxyNetworks() (networks []netip.Prefix) {
-	for _, text := range c.TrustedProxies {
+func (c *Gateway) ProxyNetworks() []netip.Prefix { return networksOf(c.TrustedProxies) }
+
+// ProxyNetworks returns TrustedProxies, from a valid configuration.
+func (c *Config) ProxyNetworks() []netip.Prefix { return networksOf(c.TrustedProxies) }
+
+func networksOf(list []string) (networks []netip.Prefix) {
+	for _, text := range list {
 		if network, err := parseNetwork(text); err == nil {
 			networks = append(networks, network)
 		}

@@ -57,6 +57,8 @@ func (c *Config) network() []Setting {
 	}, c.certificate("", "one of a local CA in the data directory"), []row{
 		{"tls-names", "", list(&c.TLSNames, hostName),
 			"additional host names and IP addresses in the local CA's certificate"},
+		{"trusted-proxies", "", list(&c.TrustedProxies, network),
+			"networks (CIDR) of proxies whose X-Forwarded-For the service trusts"},
 	}, c.limits(), []row{
 		{"max-body-memory", "128", number(&c.MaxBodyMemory, 11, 1<<20),
 			"MiB of memory for bodies of API requests; above it they are throttled"},

@@ -27,6 +27,8 @@ type conn struct {
 	writeBy time.Time // the deadline of writes
 
 	request Request
+	peer    Client
+	trusted bool // the peer is a trusted proxy
 	watch   watch
 }
 
@@ -209,6 +211,9 @@ func (c *conn) respond(ctx context.Context) decision {
 	a := TakeAnswer()
 	defer a.Release()
 	c.request.Body = c.buf[c.head:c.size()]
+	if c.request.Client = c.peer; c.trusted {
+		c.request.Client.Address = c.server.proxies.ClientOf(c.peer.Address, c.request.Header.values(forwardedFor))
+	}
 	c.watch.begin(c)
 	c.server.handler.Answer(ctx, &c.request, a)
 	c.watch.end(c)

@@ -23,20 +23,15 @@ type Request struct {
 	Client Client
 }
 
-// A Client is the other end of a connection: the client itself, or a proxy.
+// A Client has sent a request: the other end of the connection, or the client of a trusted proxy there.
 type Client struct {
 	Address netip.Addr // the zero Addr if it is not known
-	TLS     bool
+	TLS     bool       // of the connection
 }
 
 // clientOf returns the other end of a connection.
 func clientOf(c net.Conn) Client {
-	return Client{Address: address(c.RemoteAddr().String()), TLS: encrypted(c)}
-}
-
-func address(hostPort string) netip.Addr {
-	a, _ := netip.ParseAddrPort(hostPort)
-	return a.Addr().Unmap()
+	return Client{Address: ParseAddress(c.RemoteAddr().String()), TLS: encrypted(c)}
 }
 
 // encrypted reports whether a connection, or one that it wraps, uses TLS.
@@ -53,21 +48,30 @@ func encrypted(c net.Conn) bool {
 	}
 }
 
-type encryptedKey struct{}
+type connectionKey struct{}
 
-// ConnContext is for http.Server.ConnContext. It records whether a connection is encrypted: http.Request.TLS is not set
-// for one that a [Server] has passed on.
-func ConnContext(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, encryptedKey{}, encrypted(c))
+// A connection is what [RequestOf] must know of a connection.
+type connection struct {
+	encrypted bool
+	proxies   Proxies
 }
 
-// Encrypted reports whether a request came over TLS, to a server with [ConnContext].
-func Encrypted(r *http.Request) bool {
-	over, _ := r.Context().Value(encryptedKey{}).(bool)
-	return over || r.TLS != nil
+// ConnContext is for http.Server.ConnContext. It records whether a connection is encrypted, because http.Request.TLS is
+// not set for one that a [Server] has passed on, and which proxies are trusted.
+func (p Proxies) ConnContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, connection{encrypted(c), p})
 }
 
-// RequestOf returns the request that net/http has read. Its body must still be read from r.
+func connectionOf(r *http.Request) connection {
+	c, _ := r.Context().Value(connectionKey{}).(connection)
+	return c
+}
+
+// Encrypted reports whether a request came over TLS, to a server with [Proxies.ConnContext].
+func Encrypted(r *http.Request) bool { return connectionOf(r).encrypted || r.TLS != nil }
+
+// RequestOf returns the request that net/http has read. Its body must still be read from r. Its client is behind the
+// proxies of [Proxies.ConnContext].
 func RequestOf(r *http.Request) Request {
 	v := Request{Method: r.Method, Target: r.RequestURI, Path: r.URL.Path, Host: r.Host, ContentLength: r.ContentLength}
 	if !strings.HasPrefix(v.Target, "/") { // the whole URL, as it is sent to proxies
@@ -78,7 +82,8 @@ func RequestOf(r *http.Request) Request {
 			v.Target += "?" + r.URL.RawQuery
 		}
 	}
-	v.Client = Client{Address: address(r.RemoteAddr), TLS: Encrypted(r)}
+	v.Client = Client{TLS: Encrypted(r), Address: connectionOf(r).proxies.ClientOf(ParseAddress(r.RemoteAddr),
+		r.Header.Values(forwardedFor))}
 	v.Header = make(Header, 0, len(r.Header))
 	for name, values := range r.Header {
 		for _, value := range values {

@@ -48,6 +48,7 @@ type ServerConfig struct {
 	Idle    time.Duration         // how long a connection may wait for its next request; 0 is DefaultIdle
 	Linger  time.Duration         // how long Shutdown keeps waiting connections open; 0 closes them at once
 	Bodies  *Budget               // of memory for bodies; nil: no limit
+	Proxies Proxies               // that are trusted
 	Log     *slog.Logger          // nil: nothing is logged
 }
 
@@ -58,6 +59,7 @@ type Server struct {
 	idle    time.Duration
 	linger  time.Duration
 	bodies  *Budget
+	proxies Proxies
 	log     *slog.Logger
 	rest    *rest
 
@@ -73,8 +75,8 @@ type Server struct {
 // NewServer returns a server.
 func NewServer(c ServerConfig) *Server {
 	s := &Server{
-		handler: c.Handler, accepts: c.Accepts, idle: c.Idle, linger: c.Linger, bodies: c.Bodies, log: c.Log,
-		stopped: make(chan struct{}), conns: map[*conn]struct{}{},
+		handler: c.Handler, accepts: c.Accepts, idle: c.Idle, linger: c.Linger, bodies: c.Bodies, proxies: c.Proxies,
+		log: c.Log, stopped: make(chan struct{}), conns: map[*conn]struct{}{},
 	}
 	if s.accepts == nil {
 		s.accepts = func(*Request) bool { return true }
@@ -140,7 +142,8 @@ func (s *Server) start(nc net.Conn) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &conn{server: s, nc: nc, cancel: cancel}
 	c.buf = c.first[:0]
-	c.request.Client = clientOf(nc)
+	c.peer = clientOf(nc)
+	c.trusted = s.proxies.contain(c.peer.Address)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping.Load() {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -62,7 +63,7 @@ const RecoveryHeader = "Muster-Recovery"
 
 // recoverRootKey replaces a lost root key, for whoever can read the region's secret on the machine of the service.
 func (d *Handler) recoverRootKey(c *call) (any, error) {
-	if !c.from.Address.IsLoopback() {
+	if !listen.FromThisMachine(c.Request) {
 		return nil, fault.New(fault.AccessDenied, "The root key is recovered on the machine of the service: "+
 			"use an endpoint on 127.0.0.1 or ::1.")
 	}

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -13,7 +12,7 @@ type condition struct {
 	all      bool // every value of the request must satisfy; otherwise one
 	ifExists bool
 	null     *nullTest // of the operator Null; the other fields but key are empty
-	narrow   bool      // fails for a missing key, and for all but a part of the values: see CheckIssuers
+	subjects []string  // values, if one of them must match and a missing key does not: see CheckIssuers
 }
 
 // A nullTest is the values of the operator Null: "true" accepts a missing key, "false" one that is there.
@@ -106,7 +105,9 @@ func (p *parser) condition(name string, m member) (c condition, err error) {
 	if prefixed {
 		c.all = strings.HasPrefix(name, "ForAll")
 	}
-	c.narrow = op.text && !c.negated && !c.all && !c.ifExists && !slices.ContainsFunc(texts, isBroad)
+	if op.text && !c.negated && !c.all && !c.ifExists {
+		c.subjects = texts
+	}
 	for _, text := range texts {
 		t, err := op.compile(p, element, text)
 		if err != nil {

@@ -174,18 +174,11 @@ func (s *statement) issuers() []string {
 	return all
 }
 
-// publicIssuers sign tokens for everyone who registers with them: only the subject tells whose token it is.
-// Source: IAM User Guide, "Identity-provider controls for shared OIDC providers".
-var publicIssuers = []string{
-	"accounts.google.com", "agent.buildkite.com", "app.terraform.io", "gitlab.com",
-	"token.actions.githubusercontent.com",
-}
-
 // CheckIssuers returns an error if the document lets anyone with a token of a public issuer assume the role. Each Allow
 // statement for such an issuer needs a condition on <issuer>:sub with StringEquals, StringEqualsIgnoreCase or
-// StringLike whose values name a subject: before the first wildcard there must be more than the kind of the subject,
-// as "repo:" is. Beside the well-known public issuers, public may name others; it may be nil. The error is a
-// *SyntaxError.
+// StringLike, and each of its values must name the whole owner of the subject before its first wildcard, as
+// "repo:studio/*" does: see namesOwner. Beside the well-known public issuers, public may name others; it may be nil.
+// The error is a *SyntaxError.
 func (d *Document) CheckIssuers(public func(issuer string) bool) error {
 	a, _ := ActionOf("sts:AssumeRoleWithWebIdentity")
 	for i := range d.statements {
@@ -194,30 +187,101 @@ func (d *Document) CheckIssuers(public func(issuer string) bool) error {
 			continue
 		}
 		for _, issuer := range s.issuers() {
-			known := slices.Contains(publicIssuers, lower(issuer)) || public != nil && public(issuer)
-			if known && !s.namesSubject(issuer) {
-				return &SyntaxError{Statement: i + 1, Sid: s.sid, Element: "Condition", Reason: fmt.Sprintf(
-					"everyone can get a token of the public issuer %s: add StringEquals or StringLike on %s:sub with a"+
-						" value that names, before any wildcard, whose tokens are trusted", issuer, issuer)}
+			if formOf(issuer) == nil && (public == nil || !public(issuer)) {
+				continue
+			}
+			if element, reason := s.missingSubject(issuer); reason != "" {
+				return &SyntaxError{Statement: i + 1, Sid: s.sid, Element: element, Reason: reason}
 			}
 		}
 	}
 	return nil
 }
 
-func (s *statement) namesSubject(issuer string) bool {
-	return slices.ContainsFunc(s.conditions, func(c condition) bool { return c.narrow && c.key == issuer+":sub" })
+// missingSubject returns why a statement does not name whose tokens of a public issuer it trusts, and which element is
+// wrong; "" if it does. Conditions narrow one another, so one that names the owner is enough.
+func (s *statement) missingSubject(issuer string) (element, reason string) {
+	key := issuer + ":sub"
+	form := formOf(issuer)
+	element, reason = "Condition", fmt.Sprintf(
+		"everyone can get a token of the public issuer %s: add StringEquals or StringLike on %s with a value that %s",
+		issuer, key, form.fix())
+	for _, c := range s.conditions {
+		if c.key != key || len(c.subjects) == 0 {
+			continue
+		}
+		broad := slices.IndexFunc(c.subjects, func(text string) bool { return !form.namesOwner(text) })
+		if broad < 0 {
+			return "", ""
+		}
+		element, reason = "Condition "+key, fmt.Sprintf(
+			"the value %.200q matches tokens of more than one owner at the public issuer %s: use one that %s",
+			c.subjects[broad], issuer, form.fix())
+	}
+	return element, reason
 }
 
-// isBroad reports whether a value of a condition on a subject may match the subjects of many owners.
-func isBroad(text string) bool {
+// A subjectForm is how a public issuer writes its subjects: one of some beginnings, then the owner, then a slash or a
+// colon. Without beginnings a subject is an id without parts.
+type subjectForm struct {
+	beginnings []string
+	example    string
+}
+
+// subjectForms are those of the issuers that sign tokens for everyone who registers with them, by host: only the
+// subject tells whose token it is.
+// Source: IAM User Guide, "Identity-provider controls for shared OIDC providers".
+// Source: GitHub, "OpenID Connect reference"; GitLab, "OpenID Connect authentication using ID tokens"; HashiCorp,
+// "Workload identity tokens"; Buildkite, "OIDC with Buildkite"; CircleCI, "Using OpenID Connect tokens in jobs".
+var subjectForms = map[string]*subjectForm{
+	"token.actions.githubusercontent.com": {[]string{"repo:", "repository:", "repository_owner:", "job_workflow_ref:"},
+		"repo:OWNER/*"},
+	"gitlab.com":                {[]string{"project_path:"}, "project_path:GROUP/*"},
+	"app.terraform.io":          {[]string{"organization:"}, "organization:ORGANIZATION:*"},
+	"agent.buildkite.com":       {[]string{"organization:"}, "organization:ORGANIZATION:*"},
+	"oidc.circleci.com":         {[]string{"org/"}, "org/ORGANIZATION/*"},
+	"accounts.google.com":       {},
+	"login.microsoftonline.com": {},
+	"www.facebook.com":          {},
+	"graph.facebook.com":        {},
+	"www.amazon.com":            {},
+	"appleid.apple.com":         {},
+}
+
+// formOf returns the form of an issuer's subjects; nil if it is not known.
+func formOf(issuer string) *subjectForm {
+	host, _, _ := strings.Cut(lower(issuer), "/")
+	return subjectForms[host]
+}
+
+// fix returns which values a condition on a subject may have.
+func (f *subjectForm) fix() string {
+	switch {
+	case f == nil:
+		return "names, before any wildcard, whose tokens are trusted"
+	case len(f.beginnings) == 0:
+		return "has no wildcard"
+	}
+	return fmt.Sprintf("names the complete owner before any wildcard, such as %q", f.example)
+}
+
+// namesOwner reports whether a value of a condition on a subject matches the subjects of one owner only. A value
+// without wildcards names one subject. Before a wildcard the owner must be complete: "repo:studio*" also matches the
+// repositories of studio2. If the form of the subjects is not known, more than their kind must be fixed.
+func (f *subjectForm) namesOwner(text string) bool {
 	wild := strings.IndexAny(text, "*?")
 	if variable := strings.Index(text, "${"); variable >= 0 && (wild < 0 || variable < wild) {
 		wild = variable
 	}
 	if wild < 0 {
-		return text == ""
+		return text != ""
 	}
 	prefix := text[:wild]
-	return prefix[strings.IndexByte(prefix, ':')+1:] == ""
+	if f == nil {
+		return prefix[strings.IndexByte(prefix, ':')+1:] != ""
+	}
+	return slices.ContainsFunc(f.beginnings, func(beginning string) bool {
+		rest, ok := strings.CutPrefix(prefix, beginning)
+		return ok && strings.IndexAny(rest, "/:") > 0
+	})
 }

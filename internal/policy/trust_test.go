@@ -181,6 +181,27 @@ func TestCheckIssuers(t *testing.T) {
 		{statement(provider, on("StringLike", `"repo:*"`)), false},
 		{statement(provider, on("StringLike", `"repo:?*/*"`)), false},
 		{statement(provider, on("StringLike", `"*:ref:refs/heads/main"`)), false},
+		{statement(provider, on("StringLike", `"repo:a*"`)), false},
+		{statement(provider, on("StringLike", `"repo:studio*/game:*"`)), false},
+		{statement(provider, on("StringLike", `"repo:studi?/game:*"`)), false},
+		{statement(provider, on("StringLike", `"repo:/*"`)), false},
+		{statement(provider, on("StringLike", `"repo:${aws:username}/game:*"`)), false},
+		{statement(provider, on("StringLike", `"REPO:studio/*"`)), false},
+		{statement(provider, on("StringLike", `"environment:prod/*"`)), false},
+		{statement(provider, on("StringEqualsIgnoreCase", `"repo:a*"`)), false},
+		{statement(provider, on("StringLike", `"repo:studio/g*"`)), true},
+		{statement(provider, on("StringLike", `"repository_owner:studio:*"`)), true},
+		{statement(provider, on("StringLike", `"job_workflow_ref:studio/ci/.github/workflows/*"`)), true},
+		{statement(provider, `{"StringLike":{"`+github+`:sub":"repo:*"},"StringEquals":{"`+github+
+			`:sub":"repo:studio/game:ref:refs/heads/main"}}`), true},
+		{statement("gitlab.com", `{"StringLike":{"gitlab.com:sub":"project_path:stu*"}}`), false},
+		{statement("app.terraform.io", `{"StringLike":{"app.terraform.io:sub":"organization:stu*"}}`), false},
+		{statement("app.terraform.io", `{"StringLike":{"app.terraform.io:sub":"organization:studio:*"}}`), true},
+		{statement("agent.buildkite.com", `{"StringLike":{"agent.buildkite.com:sub":"organization:*:pipeline:x"}}`),
+			false},
+		{statement("accounts.google.com", `{"StringLike":{"accounts.google.com:sub":"12*"}}`), false},
+		{statement("public.example.com", `{"StringLike":{"public.example.com:sub":"kind:*"}}`), false},
+		{statement("public.example.com", `{"StringLike":{"public.example.com:sub":"kind:me/*"}}`), true},
 		{statement(provider, on("StringLike", `"${aws:username}"`)), false},
 		{statement(provider, on("StringEquals", `""`)), false},
 		{statement(provider, on("StringLikeIfExists", `"repo:studio/*"`)), false},
@@ -219,5 +240,25 @@ func TestTrustedIssuers(t *testing.T) {
 	}
 	if got := d.TrustedIssuers(); !slices.Equal(got, []string{"a.example.com:8443/x", github}) {
 		t.Error(got)
+	}
+}
+
+// TestBroadSubject holds that the error names the condition, its value and a value that is accepted.
+func TestBroadSubject(t *testing.T) {
+	for _, tt := range []struct{ issuer, value, want string }{
+		{github, "repo:a*", `statement 1, Condition ` + github + `:sub: the value "repo:a*" matches tokens of more ` +
+			`than one owner at the public issuer ` + github + `: use one that names the complete owner before any ` +
+			`wildcard, such as "repo:OWNER/*"`},
+		{"accounts.google.com", "1*", "use one that has no wildcard"},
+	} {
+		d, err := ParseTrust(document(`{"Effect":"Allow","Principal":{"Federated":"` + tt.issuer +
+			`"},"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringLike":{"` + tt.issuer + `:sub":"` +
+			tt.value + `"}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.CheckIssuers(nil); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want %q", err, tt.want)
+		}
 	}
 }

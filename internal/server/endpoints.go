@@ -40,6 +40,7 @@ func (s *service) openGateway(ctx context.Context) (err error) {
 
 func (s *service) openEndpoints(context.Context) error {
 	calls := newAdmission(s.cfg.MaxCalls, s.cfg.Clock)
+	proxies := listen.Proxies(s.cfg.ProxyNetworks())
 	bodies := listen.NewBudget(int64(s.cfg.MaxBodyMemory) << 20)
 	handler, err := api.New(api.Config{
 		Handlers: append(s.plane.Handlers(), api.Refusals()...), Keys: s.plane, Skew: s.cfg.ClockSkew,
@@ -73,10 +74,11 @@ func (s *service) openEndpoints(context.Context) error {
 		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	s.calls = listen.NewServer(listen.ServerConfig{
-		Handler: handler, Accepts: api.Matches, Linger: lastCalls, Bodies: bodies, Log: s.cfg.Log,
+		Handler: handler, Accepts: api.Matches, Linger: lastCalls, Bodies: bodies, Proxies: proxies,
+		Log: s.cfg.Log,
 	})
 	s.http = newServer(s.routes(handler), s.cfg.Log)
-	s.http.ConnContext = listen.ConnContext
+	s.http.ConnContext = proxies.ConnContext
 	return nil
 }
 

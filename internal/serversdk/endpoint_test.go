@@ -234,7 +234,7 @@ func TestDialedURL(t *testing.T) {
 	} {
 		h := newHarness(t, newFakeServers(), Metrics{})
 		server := httptest.NewUnstartedServer(h.endpoint)
-		server.Config.ConnContext = listen.ConnContext
+		server.Config.ConnContext = listen.Proxies(nil).ConnContext
 		inner := server.Listener
 		server.Listener = replaying{inner}
 		if c.encrypted {

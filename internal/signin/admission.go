@@ -21,7 +21,7 @@ type visit struct {
 
 	kind     kind
 	from     access.Origin
-	loopback bool // the peer is on this machine
+	loopback bool // the client is on this machine
 }
 
 // admit checks what applies to all requests of a route's kind, serves it, and answers its error.
@@ -40,7 +40,7 @@ func (h *Handler) admit(t route) http.HandlerFunc {
 
 func (h *Handler) visit(w http.ResponseWriter, r *http.Request, k kind) *visit {
 	client := listen.RequestOf(r).Client
-	v := &visit{w: w, r: r, kind: k, loopback: client.Address.IsLoopback() && !forwarded(r)}
+	v := &visit{w: w, r: r, kind: k, loopback: listen.FromThisMachine(r)}
 	v.from = access.Origin{Address: client.Address, TLS: client.TLS, UserAgent: r.UserAgent(),
 		RequestID: uuid.NewString()}
 	w.Header().Set("X-Amzn-Requestid", v.from.RequestID)
@@ -51,16 +51,6 @@ func (h *Handler) visit(w http.ResponseWriter, r *http.Request, k kind) *visit {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	return v
-}
-
-// forwarded reports whether a proxy has passed a request on, which can come from anywhere.
-func forwarded(r *http.Request) bool {
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
-		if r.Header.Get(name) != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // check refuses requests whatever they ask for. The portal's have a token, so that they need no budget.

@@ -143,7 +143,7 @@ func (a *Access) checkTrust(trust json.RawMessage) (string, error) {
 	}
 	document, err := policy.ParseTrust(string(trust))
 	if err == nil {
-		err = document.CheckIssuers(isPublic)
+		err = document.CheckIssuers(nil)
 	}
 	if err != nil {
 		return "", malformed("trust", err)

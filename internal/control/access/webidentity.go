@@ -138,16 +138,3 @@ func (a *Access) trustsWeb(role *catalog.Role, from Origin, c *idp.Claims) bool 
 	})
 	return d.Allowed
 }
-
-// publicIssuers are those that issue tokens to everybody: a role that trusts one without a condition on the subject
-// trusts the world.
-var publicIssuers = map[string]bool{
-	"token.actions.githubusercontent.com": true, "accounts.google.com": true, "gitlab.com": true,
-	"www.facebook.com": true, "graph.facebook.com": true, "www.amazon.com": true, "appleid.apple.com": true,
-	"login.microsoftonline.com": true, "agent.buildkite.com": true, "app.terraform.io": true, "oidc.circleci.com": true,
-}
-
-func isPublic(issuer string) bool {
-	host, _, _ := strings.Cut(issuerName(issuer), "/")
-	return publicIssuers[host]
-}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/muster-gg/muster/internal/listen"
 )
 
 // readyLimit is the timeout of Config.Ready.
@@ -39,7 +41,7 @@ func Local(r *http.Request) bool {
 			return false
 		}
 	}
-	return parseAddress(r.RemoteAddr).IsLoopback()
+	return listen.ParseAddress(r.RemoteAddr).IsLoopback()
 }
 
 type status struct {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/internal/listen"
 )
 
 const requestIDHeader = "X-Request-Id"
@@ -58,7 +60,8 @@ func Caller(ctx context.Context) string {
 // admit adds a visit to the request's context.
 func (g *Guard) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &visit{id: r.Header.Get(requestIDHeader), address: clientAddress(r, g.cfg.TrustedProxies)}
+		v := &visit{id: r.Header.Get(requestIDHeader), address: listen.Proxies(g.cfg.TrustedProxies).
+			ClientOf(listen.ParseAddress(r.RemoteAddr), r.Header.Values("X-Forwarded-For"))}
 		if !saneID(v.id) {
 			v.id = uuid.NewString()
 		}
