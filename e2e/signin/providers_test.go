@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/muster-gg/muster/e2e/people"
 )
 
 // TestWebIdentity (item 11): a token of a machine gives keys of a role that trusts it, and each wrong one has its code.
@@ -16,8 +18,8 @@ func TestWebIdentity(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	idp, other := newIssuer(t), newIssuer(t)
-	w.manage("PUT", "providers/ci", object{"issuer": idp.URL, "audiences": []string{"muster"}})
-	w.manage("PUT", "roles/ci", object{"policies": []string{"GameLiftReadOnly"}, "trust": idp.trust("ada")})
+	w.Manage("PUT", "providers/ci", object{"issuer": idp.URL, "audiences": []string{"muster"}})
+	w.Manage("PUT", "roles/ci", object{"policies": []string{"GameLiftReadOnly"}, "trust": idp.trust("ada")})
 	anonymous := sts.NewFromConfig(w.awsConfig(aws.Credentials{}))
 	assume := func(token string) (*sts.AssumeRoleWithWebIdentityOutput, error) {
 		return anonymous.AssumeRoleWithWebIdentity(t.Context(), &sts.AssumeRoleWithWebIdentityInput{
@@ -71,7 +73,7 @@ func TestPublicIssuers(t *testing.T) {
 	w := start(t)
 	const github = "token.actions.githubusercontent.com"
 	put := func(condition object) answer {
-		return w.v1(w.root, "PUT", "roles/github", object{"trust": object{"Version": "2012-10-17", "Statement": object{
+		return w.v1(w.Root, "PUT", "roles/github", object{"trust": object{"Version": "2012-10-17", "Statement": object{
 			"Effect": "Allow", "Action": "sts:AssumeRoleWithWebIdentity", "Principal": object{"Federated": github},
 			"Condition": condition}}})
 	}
@@ -92,9 +94,9 @@ func TestExternalSignIn(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	idp := newIssuer(t)
-	w.manage("POST", "groups", object{"name": "developers"})
-	w.manage("PUT", "assignments/developer/@developers", nil)
-	w.manage("PUT", "providers/corp", object{"issuer": idp.URL, "clientId": clientID, "clientSecret": clientSecret,
+	w.Manage("POST", "groups", object{"name": "developers"})
+	w.Manage("PUT", "assignments/developer/@developers", nil)
+	w.Manage("PUT", "providers/corp", object{"issuer": idp.URL, "clientId": clientID, "clientSecret": clientSecret,
 		"signIn": true, "groupClaim": "groups", "groups": []object{{"claim": "game-devs", "group": "developers"}},
 		"create": true, "allowedGroups": []string{"game-devs"}})
 	signIn := func(claims object) (*browser, page) {
@@ -113,7 +115,7 @@ func TestExternalSignIn(t *testing.T) {
 	if strings.Contains(string(p.body), "developer") {
 		t.Error("the role outlives the group")
 	}
-	o := w.oidc(codeGrant)
+	o := w.oidc(people.CodeGrant)
 	out, err := o.byCode(o.code(b))
 	if err != nil {
 		t.Fatal(err)
