@@ -141,8 +141,8 @@ func TestCodeErrors(t *testing.T) {
 	w.AddUser("ada", "developer")
 	ada, o := w.signedIn("ada"), w.oidc(people.CodeGrant, people.RefreshGrant)
 	grant := func(code string) ssooidc.CreateTokenInput {
-		return ssooidc.CreateTokenInput{GrantType: new(people.CodeGrant), Code: &code, CodeVerifier: new(people.Verifier),
-			RedirectUri: new(callback)}
+		return ssooidc.CreateTokenInput{GrantType: new(people.CodeGrant), Code: &code,
+			CodeVerifier: new(people.Verifier), RedirectUri: new(callback)}
 	}
 	invalid := func(what string, in ssooidc.CreateTokenInput) {
 		t.Helper()
