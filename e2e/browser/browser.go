@@ -51,7 +51,8 @@ func started(t testing.TB) context.Context {
 	t.Helper()
 	program := find()
 	if program == "" {
-		t.Skipf("no browser is installed: install Chromium, or set %s to the path of a Chromium or Chrome", chosen)
+		t.Skipf("no browser is installed: install Chromium (Debian, Ubuntu: apt install chromium; macOS: brew install "+
+			"--cask chromium), or set %s to the path of a Chromium or Chrome", chosen)
 	}
 	running.Lock()
 	defer running.Unlock()
@@ -89,7 +90,7 @@ func options(program string) []chromedp.ExecAllocatorOption {
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
 	)
 	if os.Geteuid() == 0 {
-		all = append(all, chromedp.NoSandbox) // Chromium refuses to run as root with it
+		all = append(all, chromedp.NoSandbox) // Chromium refuses to run as root with its sandbox
 	}
 	return all
 }
