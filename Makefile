@@ -30,7 +30,7 @@ check: ## everything that CI checks, tests included
 	.ci/run
 
 .PHONY: test
-test: clients ## install the real clients into .tools/ (once), then run every test
+test: clients ## install the real clients into .tools/ and Chromium if it can (once), then run every test
 	@set -euo pipefail; \
 	if [ "$$($(GO) env CGO_ENABLED)" = 1 ]; then race=-race; else race=; echo "make test: no C compiler found, so the race detector is off" >&2; fi; \
 	suite() { \
@@ -126,5 +126,5 @@ cross: ## build the binary for every platform into dist/
 	done
 
 .PHONY: clients
-clients: ## install the AWS CLI, boto3 and the JavaScript SDK into .tools/
+clients: ## install the AWS CLI, boto3, the JavaScript SDK and axe-core into .tools/, and Chromium if it can
 	@tools/clients

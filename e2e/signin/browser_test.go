@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/muster-gg/muster/e2e/people"
 )
 
 // A browser keeps cookies and fills forms. It follows redirects on the service, and elsewhere if it is told to.
@@ -51,7 +53,7 @@ func (w *world) browser(from ...string) *browser {
 func (w *world) signedIn(name string) *browser {
 	w.Helper()
 	b := w.browser()
-	if p := b.signIn(name, password); p.at.Path != "/start" {
+	if p := b.signIn(name, people.Password); p.at.Path != "/start" {
 		w.Fatalf("%s is not signed in: %d %s", name, p.status, p.body)
 	}
 	return b

@@ -20,6 +20,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 
 	"github.com/muster-gg/muster"
+
+	"github.com/muster-gg/muster/e2e/people"
 )
 
 // A syncBuffer is a log that the service writes and the test reads.
@@ -61,7 +63,7 @@ func TestCanary(t *testing.T) {
 		}
 		w.audited("RootKeyRecover")
 		places["metrics"] = w.send("GET", "/metrics", nil).body
-		places["audit trail"] = w.v1(w.root, "GET", "audit?limit=100000", nil).body
+		places["audit trail"] = w.v1(w.Root, "GET", "audit?limit=100000", nil).body
 	})
 	places["log"] = log.bytes()
 	for file, content := range filesOf(t, data) {
@@ -86,9 +88,9 @@ func (w *world) collect(s secrets) *browser {
 		s[what] = "canary " + strings.ToLower(what) + " of a test"
 	}
 	s["client secret of the provider"] = clientSecret
-	w.manage("POST", "users", object{"name": "canary-user", "password": s["first password"]})
-	w.manage("PUT", "assignments/developer/canary-user", nil)
-	w.manage("PUT", "users/canary-user/policies/sts", object{"document": allow("*", "sts:*")})
+	w.Manage("POST", "users", object{"name": "canary-user", "password": s["first password"]})
+	w.Manage("PUT", "assignments/developer/canary-user", nil)
+	w.Manage("PUT", "users/canary-user/policies/sts", object{"document": allow("*", "sts:*")})
 	b := w.collectBrowser(s)
 	w.collectKeys(s, idp)
 	w.collectProvider(s, idp)
@@ -99,14 +101,14 @@ func (w *world) collect(s secrets) *browser {
 // collectBrowser is a person who is invited, and signs programs in.
 func (w *world) collectBrowser(s secrets) *browser {
 	w.Helper()
-	link := w.manage("PATCH", "users/canary-user", object{"invite": true})["invite"].(string)
+	link := w.Manage("PATCH", "users/canary-user", object{"invite": true})["invite"].(string)
 	b := w.browser()
 	b.submit(b.get(link), "password", s["invited password"], "again", s["invited password"]).has(200, "Your roles")
-	w.manage("PATCH", "users/canary-user", object{"password": s["changed password"]})
+	w.Manage("PATCH", "users/canary-user", object{"password": s["changed password"]})
 	b.signIn("canary-user", "a wrong password").has(403, "wrong")
 	b.signIn("canary-user", s["changed password"]).has(200, "Your roles")
-	o, d := w.oidc(codeGrant, refreshGrant), w.oidc()
-	device := d.device()
+	o, d := w.oidc(people.CodeGrant, people.RefreshGrant), w.oidc()
+	device := d.Device()
 	b.decide(*device.VerificationUriComplete, "allow")
 	code := o.code(b)
 	out, err := o.byCode(code)
@@ -117,13 +119,13 @@ func (w *world) collectBrowser(s secrets) *browser {
 	if err != nil {
 		w.Fatal(err)
 	}
-	byDevice, err := d.poll(*device.DeviceCode)
+	byDevice, err := d.Poll(*device.DeviceCode)
 	if err != nil {
 		w.Fatal(err)
 	}
 	keys := (&session{o, *next.AccessToken, ""}).mustKeys(w, "developer")
 	_, s["token of the invitation"], _ = strings.Cut(link, "token=")
-	for what, value := range map[string]string{"client secret": o.secret, "code": code, "verifier": verifier,
+	for what, value := range map[string]string{"client secret": o.Secret, "code": code, "verifier": people.Verifier,
 		"access token": *next.AccessToken, "refresh token": *out.RefreshToken, "next refresh token": *next.RefreshToken,
 		"device code": *device.DeviceCode, "user code": strings.ReplaceAll(*device.UserCode, "-", ""),
 		"access token of the device": *byDevice.AccessToken, "secret of the role": keys.SecretAccessKey,
@@ -140,12 +142,12 @@ func (w *world) collectBrowser(s secrets) *browser {
 // collectKeys is a service that gets keys in all ways.
 func (w *world) collectKeys(s secrets, idp *issuer) {
 	w.Helper()
-	key := keyOf(w.manage("POST", "keys", object{"user": "canary-user"}))
+	key := keyOf(w.Manage("POST", "keys", object{"user": "canary-user"}))
 	s["rotated key"] = key.SecretAccessKey
-	key = keyOf(w.manage("POST", "keys/"+key.AccessKeyID+"/rotate", nil))
+	key = keyOf(w.Manage("POST", "keys/"+key.AccessKeyID+"/rotate", nil))
 	s["key"] = key.SecretAccessKey
-	w.manage("PUT", "providers/ci", object{"issuer": idp.URL, "audiences": []string{"muster"}})
-	w.manage("PUT", "roles/ci", object{"policies": []string{"GameLiftReadOnly"}, "trust": idp.trust("ada")})
+	w.Manage("PUT", "providers/ci", object{"issuer": idp.URL, "audiences": []string{"muster"}})
+	w.Manage("PUT", "roles/ci", object{"policies": []string{"GameLiftReadOnly"}, "trust": idp.trust("ada")})
 	s["web identity"] = idp.sign(nil)
 	c := w.sts(key)
 	temporary := func(what string, k *types.Credentials, err error) {
@@ -168,7 +170,7 @@ func (w *world) collectKeys(s secrets, idp *issuer) {
 // collectProvider signs a person in by a provider.
 func (w *world) collectProvider(s secrets, idp *issuer) {
 	w.Helper()
-	w.manage("PUT", "providers/ci", object{"issuer": idp.URL, "clientId": clientID, "clientSecret": clientSecret,
+	w.Manage("PUT", "providers/ci", object{"issuer": idp.URL, "clientId": clientID, "clientSecret": clientSecret,
 		"audiences": []string{"muster"}, "signIn": true, "create": true, "domains": []string{"example.com"}})
 	idp.become(object{"sub": "canary", "email": "eve@example.com", "email_verified": true})
 	_, p := w.externalSignIn(idp, "ci")
@@ -190,9 +192,9 @@ func (w *world) misplace(b *browser, o *oidc, value string) {
 	b.post("/signin/keys", url.Values{"role": {value}})
 	b.post("/signin/invite", url.Values{"token": {value}, "password": {value}, "again": {value}})
 	for _, member := range []string{"clientId", "clientSecret", "deviceCode", "code", "codeVerifier", "refreshToken"} {
-		for _, grant := range []string{deviceGrant, codeGrant, refreshGrant} {
-			body := object{"grantType": grant, "clientId": o.id, "clientSecret": o.secret, "deviceCode": "d",
-				"code": "c", "codeVerifier": verifier, "redirectUri": callback, "refreshToken": "r"}
+		for _, grant := range []string{people.DeviceGrant, people.CodeGrant, people.RefreshGrant} {
+			body := object{"grantType": grant, "clientId": o.ID, "clientSecret": o.Secret, "deviceCode": "d",
+				"code": "c", "codeVerifier": people.Verifier, "redirectUri": callback, "refreshToken": "r"}
 			body[member] = value
 			w.send("POST", "/token", body)
 		}
@@ -216,10 +218,10 @@ func (w *world) misplace(b *browser, o *oidc, value string) {
 			w.call(keys, protocol, "DescribeFleetAttributes", object{"FleetIds": []string{value}})
 		}
 		w.v1(keys, "GET", "users", nil)
-		w.form(url.Values{"Action": {"GetCallerIdentity"}, "Version": {"2011-06-15"}}, w.signed(keys, "sts"))
+		w.form(url.Values{"Action": {"GetCallerIdentity"}, "Version": {"2011-06-15"}}, w.Signed(keys, "sts"))
 	}
-	w.call(w.root, jsonProtocol, "DescribeFleetAttributes", object{"FleetIds": []string{value}, value: value})
-	w.v1(w.root, "POST", "users", object{"name": "x", "passwort": value})
+	w.call(w.Root, jsonProtocol, "DescribeFleetAttributes", object{"FleetIds": []string{value}, value: value})
+	w.v1(w.Root, "POST", "users", object{"name": "x", "passwort": value})
 	w.form(url.Values{"Action": {"AssumeRoleWithWebIdentity"}, "Version": {"2011-06-15"}, "WebIdentityToken": {value},
 		"RoleSessionName": {"session"}, "RoleArn": {"arn:aws:iam::" + account + ":role/ci"}})
 }
@@ -291,7 +293,7 @@ func forms(text string) []string {
 func TestWrongPasswords(t *testing.T) {
 	t.Parallel()
 	w := start(t, fakeTime)
-	w.addUser("ada", "developer")
+	w.AddUser("ada", "developer")
 	session := w.signedIn("ada")
 	var all sync.WaitGroup
 	for worker := range 4 {
@@ -306,10 +308,10 @@ func TestWrongPasswords(t *testing.T) {
 	}
 	all.Wait()
 	b := w.browser()
-	if p := b.signIn("ada", password).has(429, "Too many failed attempts"); p.header.Get("Retry-After") == "" {
+	if p := b.signIn("ada", people.Password).has(429, "Too many failed attempts"); p.header.Get("Retry-After") == "" {
 		t.Error("no time to wait is given")
 	}
 	session.get("/start").has(200, "developer")
 	w.clock.Advance(15 * time.Minute)
-	b.signIn("ada", password).has(200, "Your roles")
+	b.signIn("ada", people.Password).has(200, "Your roles")
 }

@@ -18,7 +18,7 @@ type identity struct{ Account, Arn, UserId string } //nolint:revive // the name 
 func TestClients(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.addUser("ada", "developer")
+	w.AddUser("ada", "developer")
 	fleet := w.Fleet("custom-here")
 	h := w.home("developer")
 	h.keep(w.signIn("ada"), time.Now().Add(time.Hour))
@@ -61,20 +61,20 @@ func checkIdentity(t *testing.T, name string, c clients.Caller) {
 func TestGoChain(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.addUser("ada", "developer")
+	w.AddUser("ada", "developer")
 	fleet := w.Fleet("custom-here")
 	idp := newIssuer(t)
-	w.manage("PUT", "providers/ci", object{"issuer": idp.url(), "audiences": []string{"muster"}})
-	w.manage("PUT", "roles/ci", object{"policies": []string{"GameLiftReadOnly"}, "trust": idp.trust("ada")})
+	w.Manage("PUT", "providers/ci", object{"issuer": idp.url(), "audiences": []string{"muster"}})
+	w.Manage("PUT", "roles/ci", object{"policies": []string{"GameLiftReadOnly"}, "trust": idp.trust("ada")})
 	h := w.home("developer")
 	h.keep(w.signIn("ada"), time.Now().Add(time.Hour))
-	w.addUser("caller")
-	w.manage("PATCH", "users/caller", object{"attachPolicies": []string{"GameLiftReadOnly"}})
-	w.manage("PUT", "users/caller/policies/assume", object{"document": allow("*", "sts:AssumeRole")})
-	w.manage("PUT", "roles/assumed", object{"policies": []string{"GameLiftReadOnly"}, "trust": object{
+	w.AddUser("caller")
+	w.Manage("PATCH", "users/caller", object{"attachPolicies": []string{"GameLiftReadOnly"}})
+	w.Manage("PUT", "users/caller/policies/assume", object{"document": allow("*", "sts:AssumeRole")})
+	w.Manage("PUT", "roles/assumed", object{"policies": []string{"GameLiftReadOnly"}, "trust": object{
 		"Version": "2012-10-17", "Statement": object{"Effect": "Allow", "Action": "sts:AssumeRole",
 			"Principal": object{"AWS": "arn:aws:iam::" + account + ":user/caller"}}}})
-	keys := keyOf(w.manage("POST", "keys", object{"user": "caller"}))
+	keys := keyOf(w.Manage("POST", "keys", object{"user": "caller"}))
 	h.configure("\n[profile source]\naws_access_key_id = %s\naws_secret_access_key = %s\nregion = %[3]s\n"+
 		"services = muster\n\n[profile assumed]\nrole_arn = arn:aws:iam::%[4]s:role/assumed\nsource_profile = source\n"+
 		"region = %[3]s\nservices = muster\n\n[profile web]\nrole_arn = arn:aws:iam::%[4]s:role/ci\n"+

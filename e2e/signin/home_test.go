@@ -67,7 +67,7 @@ func (h *home) keep(s *session, expires time.Time) {
 	h.w.Helper()
 	text, err := json.Marshal(map[string]string{
 		"startUrl": h.w.HTTP + "/start", "region": h.w.Region, "accessToken": s.access, "refreshToken": s.refreshToken,
-		"clientId": s.id, "clientSecret": s.secret, "expiresAt": stamp(expires),
+		"clientId": s.ID, "clientSecret": s.Secret, "expiresAt": stamp(expires),
 		"registrationExpiresAt": stamp(time.Now().Add(90 * 24 * time.Hour)),
 	})
 	if err != nil {

@@ -110,13 +110,13 @@ func TestRootKey(t *testing.T) {
 	out := child.Variables(h.muster("root-key", "recover", "--data", w.data, "--endpoint", w.HTTP))
 	_, err := w.Client.ListFleets(t.Context(), list)
 	refused(t, "the lost key", err, "UnrecognizedClientException")
-	w.root = keyOf(object{"id": out["AWS_ACCESS_KEY_ID"], "secret": out["AWS_SECRET_ACCESS_KEY"]})
-	mustertest.Call(t, w.gamelift(w.root).ListFleets, list)
+	w.Root = keyOf(object{"id": out["AWS_ACCESS_KEY_ID"], "secret": out["AWS_SECRET_ACCESS_KEY"]})
+	mustertest.Call(t, w.gamelift(w.Root).ListFleets, list)
 	if r := w.audited("RootKeyRecover"); r["sourceIPAddress"] != "127.0.0.1" {
 		t.Errorf("the record is %v", r)
 	}
-	w.root = keyOf(w.manage("POST", "root-key/rotate", nil))
-	mustertest.Call(t, w.gamelift(w.root).ListFleets, list)
+	w.Root = keyOf(w.Manage("POST", "root-key/rotate", nil))
+	mustertest.Call(t, w.gamelift(w.Root).ListFleets, list)
 }
 
 // TestDev (item 17): `muster dev` asks for no sign-in. The root key in its muster.env and aws-profile works as before

@@ -44,7 +44,7 @@ func (h *home) login(b *browser, decision string, args ...string) (output string
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.addUser("ada", "developer")
+	w.AddUser("ada", "developer")
 	fleet := w.Fleet("custom-here")
 	ada := w.signedIn("ada")
 	ada.leaves = true // the code returns to the process on this machine
@@ -72,7 +72,7 @@ func TestLogin(t *testing.T) {
 func TestCredentialProcess(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.addUser("ada", "developer")
+	w.AddUser("ada", "developer")
 	fleet := w.Fleet("custom-here")
 	h := w.home("developer")
 	ada := w.signedIn("ada")

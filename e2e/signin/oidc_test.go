@@ -1,66 +1,32 @@
 package signin
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"net/http"
-	"net/url"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sso"
 	"github.com/aws/aws-sdk-go-v2/service/ssooidc"
+
+	"github.com/muster-gg/muster/e2e/people"
 )
 
-// The grants of SSO-OIDC.
-const (
-	deviceGrant  = "urn:ietf:params:oauth:grant-type:device_code"
-	codeGrant    = "authorization_code"
-	refreshGrant = "refresh_token"
-)
+const callback = "http://127.0.0.1:41031/oauth/callback"
 
-const (
-	verifier = "a-verifier-of-a-test-with-more-than-43-characters-in-it"
-	callback = "http://127.0.0.1:41031/oauth/callback"
-)
-
-// An oidc is a program that signs a person in with the client of the SDK for Go.
+// An oidc is a program of a world.
 type oidc struct {
-	*ssooidc.Client
-	w          *world
-	id, secret string
+	*people.Program
+	w *world
 }
 
 // oidc registers a program for grants.
 func (w *world) oidc(grants ...string) *oidc {
 	w.Helper()
-	c := w.AWS.Copy()
-	c.Credentials, c.Retryer = aws.AnonymousCredentials{}, func() aws.Retryer { return aws.NopRetryer{} }
-	o := &oidc{Client: ssooidc.NewFromConfig(c), w: w}
-	in := &ssooidc.RegisterClientInput{ClientName: new("test"), ClientType: new("public"),
-		Scopes: []string{"sso:account:access"}, GrantTypes: grants}
-	if len(grants) > 0 {
-		in.RedirectUris = []string{"http://127.0.0.1/oauth/callback"}
-	}
-	out, err := o.RegisterClient(w.Context(), in)
-	if err != nil {
-		w.Fatal(err)
-	}
-	o.id, o.secret = *out.ClientId, *out.ClientSecret
-	return o
+	return &oidc{w.Register(grants...), w}
 }
 
 // authorizeURL returns where the program sends the browser, with changes of the query.
-func (o *oidc) authorizeURL(changes ...string) string {
-	sum := sha256.Sum256([]byte(verifier))
-	q := url.Values{"response_type": {"code"}, "client_id": {o.id}, "redirect_uri": {callback}, "state": {"state"},
-		"code_challenge_method": {"S256"}, "scopes": {"sso:account:access"},
-		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}}
-	for i := 0; i < len(changes); i += 2 {
-		q.Set(changes[i], changes[i+1])
-	}
-	return "/authorize?" + q.Encode()
-}
+func (o *oidc) authorizeURL(changes ...string) string { return o.AuthorizeURL(callback, changes...) }
 
 // code has a person allow the program, and returns the authorization code.
 func (o *oidc) code(b *browser) string {
@@ -73,36 +39,12 @@ func (o *oidc) code(b *browser) string {
 	return code
 }
 
-// token asks for a token; the grant's members follow as changes.
-func (o *oidc) token(grant string, change func(*ssooidc.CreateTokenInput)) (*ssooidc.CreateTokenOutput, error) {
-	in := &ssooidc.CreateTokenInput{ClientId: &o.id, ClientSecret: &o.secret, GrantType: &grant}
-	change(in)
-	return o.CreateToken(o.w.Context(), in)
-}
-
 func (o *oidc) byCode(code string) (*ssooidc.CreateTokenOutput, error) {
-	return o.token(codeGrant, func(in *ssooidc.CreateTokenInput) {
-		in.Code, in.CodeVerifier, in.RedirectUri = &code, new(verifier), new(callback)
-	})
+	return o.ByCode(callback, code)
 }
 
 func (o *oidc) refresh(token string) (*ssooidc.CreateTokenOutput, error) {
-	return o.token(refreshGrant, func(in *ssooidc.CreateTokenInput) { in.RefreshToken = &token })
-}
-
-func (o *oidc) poll(device string) (*ssooidc.CreateTokenOutput, error) {
-	return o.token(deviceGrant, func(in *ssooidc.CreateTokenInput) { in.DeviceCode = &device })
-}
-
-// device starts a device authorization.
-func (o *oidc) device() *ssooidc.StartDeviceAuthorizationOutput {
-	o.w.Helper()
-	out, err := o.StartDeviceAuthorization(o.w.Context(), &ssooidc.StartDeviceAuthorizationInput{
-		ClientId: &o.id, ClientSecret: &o.secret, StartUrl: new(o.w.HTTP + "/start")})
-	if err != nil {
-		o.w.Fatal(err)
-	}
-	return out
+	return o.Token(people.RefreshGrant, func(in *ssooidc.CreateTokenInput) { in.RefreshToken = &token })
 }
 
 // A session is what a program has after a person has signed in.
@@ -114,7 +56,7 @@ type session struct {
 // signIn signs a person in by an authorization code.
 func (w *world) signIn(name string) *session {
 	w.Helper()
-	o := w.oidc(codeGrant, refreshGrant)
+	o := w.oidc(people.CodeGrant, people.RefreshGrant)
 	out, err := o.byCode(o.code(w.signedIn(name)))
 	if err != nil {
 		w.Fatal(err)

@@ -53,7 +53,7 @@ func (w *world) everything() string {
 	var all strings.Builder
 	for _, operation := range []string{"ListFleets", "DescribeFleetAttributes", "ListLocations", "ListAliases",
 		"DescribeGameSessionQueues", "DescribeMatchmakingConfigurations", "DescribeMatchmakingRuleSets"} {
-		r, out := w.call(w.root, jsonProtocol, operation, object{})
+		r, out := w.call(w.Root, jsonProtocol, operation, object{})
 		if r.status != http.StatusOK {
 			w.Fatalf("%s: %+v", operation, r)
 		}
@@ -148,7 +148,7 @@ func TestBackendKey(t *testing.T) {
 		t.Errorf("whoami: %v", who)
 	}
 
-	rotated := keyOf(w.manage("POST", "keys/"+key.AccessKeyID+"/rotate", nil))
+	rotated := keyOf(w.Manage("POST", "keys/"+key.AccessKeyID+"/rotate", nil))
 	refused(t, "the old key", create(fleet), "UnrecognizedClientException")
 	mustertest.Call(t, w.gamelift(rotated).DescribeGameSessions, &gamelift.DescribeGameSessionsInput{FleetId: &fleet})
 	mustertest.Eventually(t, "the denied call is in the audit trail", func() bool {

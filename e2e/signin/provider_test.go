@@ -21,6 +21,8 @@ import (
 	"github.com/google/uuid"
 	zitadel "github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
+
+	"github.com/muster-gg/muster/e2e/people"
 )
 
 // A providerAccount is a person's account at a provider.
@@ -92,7 +94,7 @@ func (s *provided) signIn(id, name, with string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, known := s.requests[id], s.accounts[name]
-	if r == nil || known == nil || with != password {
+	if r == nil || known == nil || with != people.Password {
 		return false
 	}
 	r.account, r.name = known, name
@@ -313,20 +315,20 @@ func TestExternalSignIn(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	idp := newProvider(t, w.HTTP+"/signin/oidc/corp/callback")
-	w.manage("POST", "groups", object{"name": "developers"})
-	w.manage("PUT", "assignments/developer/@developers", nil)
-	w.manage("PUT", "providers/corp", object{"issuer": idp.URL, "clientId": clientID, "clientSecret": clientSecret,
+	w.Manage("POST", "groups", object{"name": "developers"})
+	w.Manage("PUT", "assignments/developer/@developers", nil)
+	w.Manage("PUT", "providers/corp", object{"issuer": idp.URL, "clientId": clientID, "clientSecret": clientSecret,
 		"signIn": true, "scopes": []string{"openid", "email", "profile", "groups"}, "groupClaim": "groups",
 		"groups": []object{{"claim": "game-devs", "group": "developers"}},
 		"create": true, "allowedGroups": []string{"game-devs"}})
 	signIn := func(name string) (*browser, page) {
 		t.Helper()
 		b := w.browser()
-		return b, b.fillLogin(b.atProvider(idp), name, password)
+		return b, b.fillLogin(b.atProvider(idp), name, people.Password)
 	}
 	session := func(b *browser) *session {
 		t.Helper()
-		o := w.oidc(codeGrant)
+		o := w.oidc(people.CodeGrant)
 		out, err := o.byCode(o.code(b))
 		if err != nil {
 			t.Fatal(err)
@@ -373,7 +375,7 @@ func TestExternalSignIn(t *testing.T) {
 	idp.put("eve", providerAccount{subject: "subject-2", email: "ada@example.com", groups: []string{"game-devs"}})
 	_, p = signIn("eve")
 	p.has(200, "Signed in as eve")
-	if user := w.v1(w.root, "GET", "users/ada", nil); strings.Contains(string(user.body), "developers") {
+	if user := w.v1(w.Root, "GET", "users/ada", nil); strings.Contains(string(user.body), "developers") {
 		t.Errorf("ada has the groups of another account: %s", user.body)
 	}
 }

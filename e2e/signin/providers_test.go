@@ -16,8 +16,8 @@ func TestWebIdentity(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	idp, other := newIssuer(t), newIssuer(t)
-	w.manage("PUT", "providers/ci", object{"issuer": idp.URL, "audiences": []string{"muster"}})
-	w.manage("PUT", "roles/ci", object{"policies": []string{"GameLiftReadOnly"}, "trust": idp.trust("ada")})
+	w.Manage("PUT", "providers/ci", object{"issuer": idp.URL, "audiences": []string{"muster"}})
+	w.Manage("PUT", "roles/ci", object{"policies": []string{"GameLiftReadOnly"}, "trust": idp.trust("ada")})
 	anonymous := sts.NewFromConfig(w.awsConfig(aws.Credentials{}))
 	assume := func(token string) (*sts.AssumeRoleWithWebIdentityOutput, error) {
 		return anonymous.AssumeRoleWithWebIdentity(t.Context(), &sts.AssumeRoleWithWebIdentityInput{
@@ -71,7 +71,7 @@ func TestPublicIssuers(t *testing.T) {
 	w := start(t)
 	const github = "token.actions.githubusercontent.com"
 	put := func(condition object) answer {
-		return w.v1(w.root, "PUT", "roles/github", object{"trust": object{"Version": "2012-10-17", "Statement": object{
+		return w.v1(w.Root, "PUT", "roles/github", object{"trust": object{"Version": "2012-10-17", "Statement": object{
 			"Effect": "Allow", "Action": "sts:AssumeRoleWithWebIdentity", "Principal": object{"Federated": github},
 			"Condition": condition}}})
 	}

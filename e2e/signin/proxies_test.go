@@ -25,7 +25,7 @@ func TestTrustedProxies(t *testing.T) {
 			w := start(t, func(c *muster.Config) {
 				c.TrustedProxies, c.InsecureSignIn = []string{tt.trusted}, "on"
 			})
-			w.addUser("ada")
+			w.AddUser("ada")
 			by := header("X-Forwarded-For", tt.forwarded)
 			policy := allow("*", "gamelift:ListFleets")
 			policy["Statement"].(object)["Condition"] = object{"IpAddress": object{"aws:SourceIp": tt.want}}
@@ -33,7 +33,7 @@ func TestTrustedProxies(t *testing.T) {
 			list := func(forwarded string) int {
 				return w.send("POST", "/", object{}, header("Content-Type", "application/x-amz-json-1.1"),
 					header("X-Amz-Target", "GameLift.ListFleets"), header("X-Forwarded-For", forwarded),
-					w.signed(keys, "gamelift")).status
+					w.Signed(keys, "gamelift")).status
 			}
 			if status := list(tt.forwarded); status != http.StatusOK {
 				t.Errorf("with the address %s: status %d", tt.want, status)

@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sso"
 	"github.com/aws/aws-sdk-go-v2/service/ssooidc"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/muster-gg/muster/e2e/people"
 )
 
 // statusOf returns the HTTP status of a service's error, and the exception in its header.
@@ -29,7 +31,7 @@ func statusOf(err error) (status int, header string) {
 func TestLogout(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.addUser("ada", "developer")
+	w.AddUser("ada", "developer")
 	s, other := w.signIn("ada"), w.signIn("ada")
 	keys, others := s.mustKeys(t, "developer"), other.mustKeys(t, "developer")
 	if _, err := s.keys("administrator"); codeOf(err) != "ForbiddenException" {
@@ -62,9 +64,9 @@ func (o *oidc) fails(
 	what string, in ssooidc.CreateTokenInput, status int, exception, code string,
 ) (description string) {
 	o.w.Helper()
-	in.ClientId = &o.id
+	in.ClientId = &o.ID
 	if in.ClientSecret == nil {
-		in.ClientSecret = &o.secret
+		in.ClientSecret = &o.Secret
 	}
 	_, err := o.CreateToken(o.w.Context(), &in)
 	if got, header := statusOf(err); got != status || header != exception || codeOf(err) != exception {
@@ -94,34 +96,34 @@ func (o *oidc) fails(
 func TestDeviceErrors(t *testing.T) {
 	t.Parallel()
 	w := start(t, fakeTime)
-	w.addUser("ada", "developer")
+	w.AddUser("ada", "developer")
 	ada, o := w.signedIn("ada"), w.oidc()
 	grant := func(d *ssooidc.StartDeviceAuthorizationOutput) ssooidc.CreateTokenInput {
-		return ssooidc.CreateTokenInput{GrantType: new(deviceGrant), DeviceCode: d.DeviceCode}
+		return ssooidc.CreateTokenInput{GrantType: new(people.DeviceGrant), DeviceCode: d.DeviceCode}
 	}
-	d := o.device()
+	d := o.Device()
 	// The command line polls twice at once, which is not too fast.
 	o.fails("pending", grant(d), 400, "AuthorizationPendingException", "authorization_pending")
 	o.fails("at once", grant(d), 400, "SlowDownException", "slow_down")
 	w.clock.Advance(time.Second)
-	_, err := o.poll(*d.DeviceCode)
+	_, err := o.Poll(*d.DeviceCode)
 	refused(t, "after the interval", err, "AuthorizationPendingException")
 	ada.decide(*d.VerificationUriComplete, "deny").has(200, "Nothing was allowed")
 	if why := o.fails("refused", grant(d), 400, "AccessDeniedException", "access_denied"); why !=
 		"The request was refused in the browser." {
 		t.Errorf("error_description is %q", why)
 	}
-	late := o.device()
+	late := o.Device()
 	w.clock.Advance(605 * time.Second)
 	o.fails("expired", grant(late), 400, "ExpiredTokenException", "expired_token")
 	ada.get(*late.VerificationUriComplete).has(404, "it has expired")
 
-	good := o.device()
+	good := o.Device()
 	wrong := grant(good)
 	wrong.ClientSecret = new("wrong")
 	o.fails("wrong secret", wrong, 401, "InvalidClientException", "invalid_client")
 	ada.decide(*good.VerificationUriComplete, "allow").has(200, "You may close this tab")
-	if _, err := o.poll(*good.DeviceCode); err != nil {
+	if _, err := o.Poll(*good.DeviceCode); err != nil {
 		t.Fatal(err)
 	}
 	o.fails("used", grant(good), 400, "ExpiredTokenException", "expired_token")
@@ -136,11 +138,11 @@ func TestDeviceErrors(t *testing.T) {
 func TestCodeErrors(t *testing.T) {
 	t.Parallel()
 	w := start(t, fakeTime)
-	w.addUser("ada", "developer")
-	ada, o := w.signedIn("ada"), w.oidc(codeGrant, refreshGrant)
+	w.AddUser("ada", "developer")
+	ada, o := w.signedIn("ada"), w.oidc(people.CodeGrant, people.RefreshGrant)
 	grant := func(code string) ssooidc.CreateTokenInput {
-		return ssooidc.CreateTokenInput{GrantType: new(codeGrant), Code: &code, CodeVerifier: new(verifier),
-			RedirectUri: new(callback)}
+		return ssooidc.CreateTokenInput{GrantType: new(people.CodeGrant), Code: &code,
+			CodeVerifier: new(people.Verifier), RedirectUri: new(callback)}
 	}
 	invalid := func(what string, in ssooidc.CreateTokenInput) {
 		t.Helper()
@@ -190,7 +192,7 @@ func TestCodeErrors(t *testing.T) {
 func TestRefreshAtOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t, fakeTime)
-	w.addUser("ada", "developer")
+	w.AddUser("ada", "developer")
 	fleet := w.Fleet("custom-here")
 	s := w.signIn("ada")
 	keys := s.mustKeys(t, "developer")

@@ -3,8 +3,6 @@ package signin
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +17,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
@@ -29,6 +26,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/e2e/binary"
+	"github.com/muster-gg/muster/e2e/people"
 	"github.com/muster-gg/muster/internal/mustertest"
 )
 
@@ -61,21 +59,19 @@ var (
 
 // A world is a service with what the tests need around it.
 type world struct {
-	*mustertest.Service
+	*people.Service
 	clock *clockwork.FakeClock // the service's; nil: it goes by the real one
 	data  string               // directory
-	root  aws.Credentials
 }
 
 // start runs a service.
 func start(t *testing.T, change ...func(*muster.Config)) *world {
 	t.Helper()
 	w := new(world)
-	w.Service = mustertest.Start(t, append(change, func(c *muster.Config) {
+	w.Service = people.Start(t, append(change, func(c *muster.Config) {
 		w.data = c.Data
 		w.clock, _ = c.Clock.(*clockwork.FakeClock)
 	})...)
-	w.root = aws.Credentials{AccessKeyID: w.AccessKey, SecretAccessKey: w.SecretKey}
 	return w
 }
 
@@ -145,38 +141,10 @@ func header(name, value string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
-// signed returns a change that signs a request for a service.
-func (w *world) signed(keys aws.Credentials, service string) func(*http.Request) {
-	return func(r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			w.Fatal(err)
-		}
-		if len(body) > 0 {
-			r.Body = io.NopCloser(bytes.NewReader(body))
-		}
-		sum := sha256.Sum256(body)
-		err = v4.NewSigner().SignHTTP(r.Context(), keys, r, hex.EncodeToString(sum[:]), service, w.Region, time.Now())
-		if err != nil {
-			w.Fatal(err)
-		}
-	}
-}
-
 // v1 calls the operator's API.
 func (w *world) v1(keys aws.Credentials, method, path string, body any) answer {
 	w.Helper()
-	return w.send(method, "/v1/"+path, body, w.signed(keys, "gamelift"))
-}
-
-// manage calls the operator's API with the root key and returns the answer to a call that must succeed.
-func (w *world) manage(method, path string, body any) object {
-	w.Helper()
-	a := w.v1(w.root, method, path, body)
-	if a.status != http.StatusOK {
-		w.Fatalf("%s /v1/%s: %d %s", method, path, a.status, a.body)
-	}
-	return a.object(w)
+	return w.send(method, "/v1/"+path, body, w.Signed(keys, "gamelift"))
 }
 
 func (a answer) object(t testing.TB) (o object) {
@@ -187,23 +155,11 @@ func (a answer) object(t testing.TB) (o object) {
 	return o
 }
 
-// password is that of all users.
-const password = "a horse and a staple"
-
-// addUser adds a user with roles.
-func (w *world) addUser(name string, roles ...string) {
-	w.Helper()
-	w.manage("POST", "users", object{"name": name, "password": password})
-	for _, role := range roles {
-		w.manage("PUT", "assignments/"+role+"/"+name, nil)
-	}
-}
-
 // addKey adds a service account with a policy, and returns its access key.
 func (w *world) addKey(name string, in object) aws.Credentials {
 	w.Helper()
 	in["service"] = name
-	return keyOf(w.manage("POST", "keys", in))
+	return keyOf(w.Manage("POST", "keys", in))
 }
 
 func keyOf(made object) aws.Credentials {
@@ -223,7 +179,7 @@ func (w *world) fleetARN(id string) string {
 // audit returns the records of the trail with an event's name.
 func (w *world) audit(event string) (records []object) {
 	w.Helper()
-	a := w.v1(w.root, "GET", "audit?event="+event, nil)
+	a := w.v1(w.Root, "GET", "audit?event="+event, nil)
 	if a.status != http.StatusOK {
 		w.Fatalf("the audit trail: %d %s", a.status, a.body)
 	}
@@ -249,7 +205,7 @@ func (w *world) audited(event string) (record object) {
 // signIns returns how many sessions of a kind a user has.
 func (w *world) signIns(user, kind string) (n int) {
 	w.Helper()
-	list, _ := w.manage("GET", "users/"+user+"/sign-ins", nil)["signIns"].([]any)
+	list, _ := w.Manage("GET", "users/"+user+"/sign-ins", nil)["signIns"].([]any)
 	for _, each := range list {
 		if each.(object)["kind"] == kind {
 			n++
@@ -318,10 +274,10 @@ func (w *world) call(keys aws.Credentials, protocol, operation string, in object
 		decode = cbor.Unmarshal
 		a = w.send("POST", "/service/GameLift/operation/"+operation, string(body),
 			header("Content-Type", "application/cbor"), header("Smithy-Protocol", "rpc-v2-cbor"),
-			w.signed(keys, "gamelift"))
+			w.Signed(keys, "gamelift"))
 	} else {
 		a = w.send("POST", "/", in, header("Content-Type", "application/x-amz-json-1.1"),
-			header("X-Amz-Target", "GameLift."+operation), w.signed(keys, "gamelift"))
+			header("X-Amz-Target", "GameLift."+operation), w.Signed(keys, "gamelift"))
 	}
 	if a.status == http.StatusOK {
 		return refusal{status: a.status}, a.body

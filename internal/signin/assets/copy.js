@@ -1,7 +1,7 @@
 // Shows the copy buttons, which need a script, and copies the text that each names.
 "use strict";
 for (const button of document.querySelectorAll("button[data-copy]")) {
-  const label = button.textContent;
+  const label = [...button.childNodes]; // some of the text is for screen readers alone
   const status = document.getElementById("copy-status");
   button.hidden = false;
   button.addEventListener("click", async () => {
@@ -17,6 +17,6 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
       button.textContent = "Selected: press Ctrl+C";
     }
     status.textContent = button.textContent;
-    setTimeout(() => { button.textContent = label; status.textContent = ""; }, 3000);
+    setTimeout(() => { button.replaceChildren(...label); status.textContent = ""; }, 3000);
   });
 }

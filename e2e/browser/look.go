@@ -1,0 +1,117 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/muster-gg/muster/e2e/clients"
+	"github.com/muster-gg/muster/internal/mustertest"
+)
+
+// A Look is which colours a person has chosen.
+type Look struct {
+	Name   string
+	scheme string // prefers-color-scheme
+	forced string // forced-colors
+}
+
+// The looks.
+var (
+	Light  = Look{"light", "light", "none"}
+	Dark   = Look{"dark", "dark", "none"}
+	Forced = Look{"forced", "dark", "active"}
+
+	Looks = []Look{Light, Dark, Forced}
+)
+
+// Widths are those at which pages are checked, in CSS pixels: the least of WCAG 1.4.10, a phone, and a laptop.
+var Widths = []int{320, 360, 1280}
+
+// SetLook changes the colours that the person has chosen.
+func (b *Tab) SetLook(l Look) {
+	b.Helper()
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: l.scheme},
+		{Name: "forced-colors", Value: l.forced},
+		{Name: "prefers-reduced-motion", Value: "reduce"},
+	}})
+}
+
+// Resize changes the size of the window, in CSS pixels.
+func (b *Tab) Resize(width, height int) {
+	b.Helper()
+	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: int64(width), Height: int64(height), DeviceScaleFactor: 1})
+	mustertest.Eventually(b, "the window has its size", func() bool { return value[int](b, "innerWidth") == width })
+}
+
+// screenshots is the environment variable with the directory to which Check writes pictures.
+const screenshots = "MUSTER_SCREENSHOTS"
+
+// axeRun returns what axe finds, a line for each element.
+const axeRun = `axe.run({
+	runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]},
+	resultTypes: ["violations"],
+	preload: false,
+}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html + ": " + n.failureSummary)))`
+
+// overflow returns the elements that make the page wider than the window.
+const overflow = `document.documentElement.scrollWidth <= document.documentElement.clientWidth ? [] :
+	[...document.querySelectorAll("body *")]
+		.filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth).map(e => e.outerHTML)`
+
+// Check checks in every look and width that axe-core finds no violation of WCAG 2.2, levels A and AA, and that the page
+// needs no horizontal scrolling. The name is that of its pictures. It needs scripts. The tab ends up light and 1280 px
+// wide.
+//
+// axe-core runs as an expression of the debugger, to which the page's content security policy does not apply; so the
+// policy is in force, and breaches of it by the page are recorded, all the time.
+func (b *Tab) Check(name string) {
+	b.Helper()
+	if !value[bool](b, `typeof axe === "object"`) {
+		value[chromedp.Void](b, clients.Axe(b)+"; 0")
+	}
+	for _, width := range Widths {
+		b.Resize(width, 800)
+		if wide := value[[]string](b, overflow); len(wide) > 0 {
+			b.Errorf("%s at %d px: the page scrolls horizontally, by %q", name, width, wide)
+		}
+		for _, look := range Looks {
+			b.SetLook(look)
+			for _, violation := range value[[]string](b, axeRun) {
+				b.Errorf("%s, %s, %d px: %s", name, look.Name, width, violation)
+			}
+			b.Screenshot(fmt.Sprintf("%s-%s-%d", name, look.Name, width))
+		}
+	}
+	b.SetLook(Light)
+	b.Resize(1280, 800)
+}
+
+// Screenshot writes a picture of the whole page to the directory in MUSTER_SCREENSHOTS, if that is set.
+func (b *Tab) Screenshot(name string) {
+	b.Helper()
+	dir := os.Getenv(screenshots)
+	if dir == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, mustertest.Patience)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err == nil {
+		file := strings.NewReplacer("/", "-", " ", "-").Replace(name) + ".png"
+		err = os.WriteFile(filepath.Join(dir, file), picture, 0o644)
+	}
+	if err != nil {
+		b.Fatalf("take a picture of %s: %v", name, err)
+	}
+}
