@@ -67,7 +67,7 @@ func devDefaults() muster.Config {
 	config.Gateway.Messages = "api"
 	// No limits: all clients have the same address.
 	config.Gateway.AddressRate, config.Gateway.PlayerRate, config.Gateway.MaxUnused = 0, 0, 0
-	config.LogLevel = "warn"
+	config.LogLevel, config.OpenConsole = "warn", "on"
 	config.Data = "" // rejected by Validate unless set
 	if cache, err := os.UserCacheDir(); err == nil {
 		config.Data = filepath.Join(cache, "muster", "dev")

@@ -8,8 +8,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// Invoke makes a call of this program for somebody who has signed in, with the same decision, checks, limits and records
-// as a signed call. in points to the operation's input, and the output is a pointer. A nil identity is that of an open
+// Invoke makes a call of this program for somebody who has signed in, with the decision, checks, limits and records of
+// a signed call. in points to the operation's input, and the output is a pointer. A nil identity is that of an open
 // service. Errors are those of signed calls, as *fault.Error.
 func (e *Endpoint) Invoke(ctx context.Context, id *access.Identity, from access.Origin, operation string, in any) (
 	out any, err error,
@@ -48,7 +48,7 @@ func (e *Endpoint) invoke(ctx context.Context, c *call) (out any, err error) {
 		}
 	}
 	if !e.allow(c.operation(), c.principal) {
-		return nil, fault.New(fault.Throttling, "Rate exceeded: %s is called too often. Try again later.", c.operation())
+		return nil, tooOften(c)
 	}
 	return c.input.Call(e.attach(ctx, Call{Caller: sigv4.Caller{Principal: c.principal}}))
 }

@@ -77,10 +77,14 @@ func (e *Endpoint) serve(ctx context.Context, c *call, a *listen.Answer) error {
 		return err
 	}
 	if !e.allow(c.operation(), c.principal) {
-		return fault.New(fault.Throttling, "Rate exceeded: %s is called too often. Try again later.", c.operation())
+		return tooOften(c)
 	}
 	ctx = e.attach(ctx, Call{Caller: caller, Invocation: c.request.Header.Get("Amz-Sdk-Invocation-Id")})
 	return c.input.Serve(ctx, a.Buffer())
+}
+
+func tooOften(c *call) error {
+	return fault.New(fault.Throttling, "Rate exceeded: %s is called too often. Try again later.", c.operation())
 }
 
 // faultOf is fault.Of, but work that ended with ctx is no failure of the service.

@@ -46,6 +46,7 @@ type Config struct {
 	SignIn         time.Duration
 	ConsoleSignIn  time.Duration
 	InsecureSignIn string // on or off
+	OpenConsole    string // on or off
 	AuditRetention time.Duration
 	MaxAuditSize   int    // MiB
 	AuditCalls     string // all or management

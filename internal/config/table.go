@@ -91,6 +91,8 @@ func (c *Config) signIn() []Setting {
 			"duration of a browser's sign-in session; it also ends after an hour without use"},
 		{"insecure-sign-in", "off", toggle(&c.InsecureSignIn),
 			"sign-in over unencrypted connections from other machines; they reveal passwords"},
+		{"open-console", "off", toggle(&c.OpenConsole),
+			"console without sign-in, with all rights, for people on this machine"},
 		{"audit-retention", "90d", duration(&c.AuditRetention, time.Hour, 3650*day),
 			"time that records of the audit trail are kept"},
 		{"max-audit-size", "1024", number(&c.MaxAuditSize, 16, 1<<30),

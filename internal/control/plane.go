@@ -87,6 +87,7 @@ type Plane struct {
 	processes *processes.Connections
 	legacy    *legacyServers             // nil: none
 	watches   router.Watches[sessionKey] // of game sessions
+	changes   router.Watches[struct{}]   // of anything
 
 	drivers  *drivers.Drivers
 	ruleSets ruleSets
@@ -178,6 +179,7 @@ func (p *Plane) Receive(data []byte) { p.drivers.Receive(data) }
 func (p *Plane) observe(c *router.Commit) {
 	p.processes.Observe(c)
 	p.notifyWatches(c)
+	p.changes.NotifyAll()
 	p.drivers.Observe(c)
 	if c.HasView && c.Shard == region.CatalogShard {
 		p.ruleSets.tidy(c.View.Catalog())

@@ -70,6 +70,10 @@ type sessionKey struct {
 	ordinal uint64
 }
 
+// Changes returns a channel that has an element after something has changed in a shard of this node. The caller calls
+// end.
+func (p *Plane) Changes() (changed <-chan struct{}, end func()) { return p.changes.Add(struct{}{}) }
+
 func (p *Plane) notifyWatches(c *router.Commit) {
 	if c.Recovered {
 		p.watches.NotifyAll()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/config"
+	"github.com/muster-gg/muster/internal/console"
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/gateway/local"
 	"github.com/muster-gg/muster/internal/listen"
@@ -73,6 +74,14 @@ func (s *service) openEndpoints(context.Context) error {
 		Access: s.plane.Access, RegionName: s.cfg.Region, Account: s.cfg.Account, PublicURL: s.signin.PublicURL,
 		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
+	s.console, err = console.New(console.Config{
+		Calls: handler, Region: s.plane, Access: s.plane, Person: s.signin.Person,
+		Open: s.cfg.OpenConsole == config.On, Insecure: s.cfg.InsecureSignIn == config.On,
+		RegionName: s.cfg.Region, Endpoint: s.pagesURL(), Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
+	})
+	if err != nil {
+		return err
+	}
 	s.calls = listen.NewServer(listen.ServerConfig{
 		Handler: handler, Accepts: api.Matches, Linger: lastCalls, Bodies: bodies, Proxies: proxies,
 		Log: s.cfg.Log,
@@ -132,6 +141,8 @@ func (s *service) routes(calls http.Handler) http.Handler {
 			page.ServeHTTP(w, r)
 		case signin.Matches(r):
 			s.signin.ServeHTTP(w, r)
+		case console.Matches(r):
+			s.console.ServeHTTP(w, r)
 		case query.Matches(r):
 			s.query.ServeHTTP(w, r)
 		case operator.Matches(r):

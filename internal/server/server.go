@@ -21,6 +21,7 @@ import (
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/cluster/nodes"
 	"github.com/muster-gg/muster/internal/config"
+	"github.com/muster-gg/muster/internal/console"
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/control/audit"
 	"github.com/muster-gg/muster/internal/control/idp"
@@ -144,6 +145,7 @@ type service struct {
 	keyUses  journal.Bucket
 	tokens   *idp.Verifier
 	signin   *signin.Handler
+	console  *console.Handler
 	query    *query.Handler
 	operator *operator.Handler
 	calls    *listen.Server

@@ -39,10 +39,8 @@ func (h *Handler) admit(t route) http.HandlerFunc {
 }
 
 func (h *Handler) visit(w http.ResponseWriter, r *http.Request, k kind) *visit {
-	client := listen.RequestOf(r).Client
-	v := &visit{w: w, r: r, kind: k, loopback: listen.FromThisMachine(r)}
-	v.from = access.Origin{Address: client.Address, TLS: client.TLS, UserAgent: r.UserAgent(),
-		RequestID: uuid.NewString()}
+	v := visitOf(r)
+	v.w, v.kind = w, k
 	w.Header().Set("X-Amzn-Requestid", v.from.RequestID)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
@@ -51,6 +49,13 @@ func (h *Handler) visit(w http.ResponseWriter, r *http.Request, k kind) *visit {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	return v
+}
+
+// visitOf returns a visit without its answer.
+func visitOf(r *http.Request) *visit {
+	client := listen.RequestOf(r).Client
+	return &visit{r: r, loopback: listen.FromThisMachine(r), from: access.Origin{Address: client.Address,
+		TLS: client.TLS, UserAgent: r.UserAgent(), RequestID: uuid.NewString()}}
 }
 
 // check refuses requests whatever they ask for. The portal's have a token, so that they need no budget.

@@ -79,6 +79,11 @@ func (h *Handler) person(v *visit) (*access.Person, bool) {
 	return p, true
 }
 
+// Person returns who is signed in, by the cookie of a request, for the console.
+func (h *Handler) Person(r *http.Request) (*access.Person, bool) {
+	return h.person(visitOf(r))
+}
+
 // setSealed sets a cookie that only this service can read, with what it is bound to.
 func (h *Handler) setSealed(v *visit, name string, content any, bound string, life time.Duration) error {
 	plain, err := json.Marshal(content)

@@ -12,17 +12,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/muster-gg/muster/internal/style"
 	"github.com/muster-gg/muster/internal/telemetry/loglimit"
 )
 
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// assetFiles are the style and the script of the pages. muster.css has the design tokens and the parts that the console
-// shares.
+// assetFiles are the style and the script of the pages.
 //
 //go:embed assets
 var assetFiles embed.FS
+
+// styleFile is the asset with the style that the console shares.
+const styleFile = "muster.css"
 
 // A page is what every template is executed with.
 type page struct {
@@ -174,6 +177,9 @@ func parseForm(v *visit) error {
 func (h *Handler) asset(v *visit) error {
 	name := v.r.PathValue("file")
 	data, err := assetFiles.ReadFile("assets/" + name)
+	if name == styleFile {
+		data, err = style.CSS, nil
+	}
 	if err != nil {
 		return pageError(http.StatusNotFound, "There is no such file: %.100q.", loglimit.Clip(name))
 	}

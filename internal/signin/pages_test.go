@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/internal/style"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/control/idp"
@@ -519,11 +520,7 @@ func checkMarkup(t *testing.T, name, text string, p page) {
 
 // Text has a contrast of at least 4.5, focus rings and the borders of fields of 3. Source: WCAG 2.2, 1.4.3 and 1.4.11.
 func TestContrast(t *testing.T) {
-	css, err := assetFiles.ReadFile("assets/muster.css")
-	if err != nil {
-		t.Fatal(err)
-	}
-	light, dark, ok := strings.Cut(string(css), "prefers-color-scheme: dark")
+	light, dark, ok := strings.Cut(string(style.CSS), "prefers-color-scheme: dark")
 	dark, _, ok2 := strings.Cut(dark, "}\n}")
 	if !ok || !ok2 {
 		t.Fatal("the style has no dark colours")

@@ -70,7 +70,8 @@ type tokenCache struct {
 	entries map[string]*tokenEntry
 }
 
-// Of the tokens in a cache: how many, and how long in bytes. Longer ones, of long session policies, are opened each time.
+// Of the tokens in a cache: how many, and how long in bytes. Longer ones, of long session policies, are opened each
+// time.
 const (
 	maxTokens      = 8 << 10
 	maxCachedToken = 4 << 10

@@ -1,0 +1,111 @@
+// Package console is the endpoint of the web pages with which operators see and change a region.
+//
+// It has no power of its own: a page calls the operations of the API as whoever has signed in, through
+// [Calls], with the same decisions, checks and records as signed calls. What is not an operation of GameLift it reads
+// through [Region], after the same decision.
+//
+// Pages are made on the server and work without scripts. Parts of a page with the attribute data-live are read again
+// when the region changes: live.js waits for a signal of /console/live, gets the page once more, and replaces the parts
+// that differ. The server keeps nothing about an open page but a channel.
+package console
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/telemetry/loglimit"
+)
+
+// Calls makes calls of the API. *api.Endpoint implements it.
+type Calls interface {
+	Invoke(ctx context.Context, id *access.Identity, from access.Origin, operation string, in any) (any, error)
+}
+
+// Region has what is not an operation of the API. The control plane implements it.
+type Region interface {
+	// Changes returns a channel that has an element after something has changed. The caller calls end.
+	Changes() (changed <-chan struct{}, end func())
+}
+
+// Access knows who has signed in. *access.Access implements it.
+type Access interface {
+	PersonIdentity(p *access.Person) *access.Identity
+	LocalIdentity() *access.Identity
+}
+
+// Config configures a Handler. All fields are required unless they say otherwise.
+type Config struct {
+	Calls  Calls
+	Region Region
+	Access Access
+
+	// Person returns who is signed in, by the cookie of a request.
+	Person func(r *http.Request) (*access.Person, bool)
+
+	// Open lets programs and people on this machine in without signing in.
+	Open bool
+
+	// Insecure serves pages over unencrypted connections from other machines too.
+	Insecure bool
+
+	RegionName string
+	Endpoint   string // URL of the API, for commands that pages show
+
+	Ready func(context.Context) bool // waits until requests can be answered
+	Clock clockwork.Clock
+	Log   *slog.Logger
+}
+
+// Prefix is the path of all pages.
+const Prefix = "/console/"
+
+// A Handler serves the console. It is an http.Handler.
+type Handler struct {
+	Config
+	routes *http.ServeMux
+	pages  map[string]*tmpl
+	csrf   *http.CrossOriginProtection
+	lines  *loglimit.Limiter
+	hosts  map[string]bool // that requests may be for without sign-in
+}
+
+// New returns the handler of the console.
+func New(c Config) (*Handler, error) {
+	endpoint, err := url.Parse(c.Endpoint)
+	if err != nil || endpoint.Host == "" {
+		return nil, errors.New("console: the endpoint must be a URL")
+	}
+	h := &Handler{Config: c, routes: http.NewServeMux(), csrf: http.NewCrossOriginProtection(),
+		lines: loglimit.New(c.Clock), pages: parsePages(),
+		hosts: map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true, endpoint.Hostname(): true}}
+	for _, r := range table {
+		h.routes.HandleFunc(r.pattern, h.admit(r.serve))
+	}
+	h.routes.HandleFunc("GET "+assetPrefix+"{file}", h.asset)
+	return h, nil
+}
+
+// Matches reports whether a request is for this package. A browser that opens the port itself is one.
+func Matches(r *http.Request) bool {
+	if strings.HasPrefix(r.URL.Path, Prefix) || r.URL.Path == strings.TrimSuffix(Prefix, "/") {
+		return true
+	}
+	return r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+		strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
+// ServeHTTP answers a request that Matches.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasPrefix(r.URL.Path, Prefix) {
+		http.Redirect(w, r, Prefix, http.StatusFound)
+		return
+	}
+	h.routes.ServeHTTP(w, r)
+}

@@ -1,0 +1,361 @@
+package console
+
+import (
+	"context"
+	"html/template"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+// A world is a console with a service that answers from tables.
+type world struct {
+	*testing.T
+	h       *Handler
+	clock   *clockwork.FakeClock
+	calls   []string       // operations
+	inputs  map[string]any // the last of each operation
+	answers map[string]any
+	fails   map[string]error
+	person  *access.Person // who is signed in
+	changed chan struct{}
+}
+
+func newWorld(t *testing.T, change ...func(*Config)) *world {
+	t.Helper()
+	w := &world{T: t, clock: clockwork.NewFakeClockAt(time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)),
+		inputs: map[string]any{}, answers: map[string]any{}, fails: map[string]error{}, changed: make(chan struct{}, 1)}
+	c := Config{Calls: w, Region: w, Access: w, Person: func(*http.Request) (*access.Person, bool) {
+		return w.person, w.person != nil
+	}, Open: true, RegionName: "eu-west-1", Endpoint: "http://127.0.0.1:9080",
+		Ready: func(context.Context) bool { return true }, Clock: w.clock, Log: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&c)
+	}
+	h, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.h = h
+	return w
+}
+
+func (w *world) Invoke(_ context.Context, id *access.Identity, _ access.Origin, operation string, in any) (any, error) {
+	if id == nil {
+		w.Error("a call without an identity")
+	}
+	w.calls, w.inputs[operation] = append(w.calls, operation), in
+	if err := w.fails[operation]; err != nil {
+		return nil, err
+	}
+	if out := w.answers[operation]; out != nil {
+		return out, nil
+	}
+	return nil, fault.New(fault.NotFound, "no answer for %s", operation)
+}
+
+func (w *world) Changes() (changed <-chan struct{}, end func()) { return w.changed, func() {} }
+
+func (w *world) PersonIdentity(p *access.Person) *access.Identity {
+	return &access.Identity{User: p.User.Name}
+}
+
+func (w *world) LocalIdentity() *access.Identity { return &access.Identity{Root: true} }
+
+// do sends a request from this machine.
+func (w *world) do(method, path string, form url.Values, change ...func(*http.Request)) *httptest.ResponseRecorder {
+	w.Helper()
+	r := httptest.NewRequestWithContext(w.Context(), method, path, strings.NewReader(form.Encode()))
+	r.Host, r.RemoteAddr = "127.0.0.1:9080", "127.0.0.1:4711"
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	for _, f := range change {
+		f(r)
+	}
+	out := httptest.NewRecorder()
+	w.h.ServeHTTP(out, r)
+	return out
+}
+
+// hostile is a text of somebody who attacks the page.
+const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>` + "\u202e'{{.}}"
+
+// fill sets all that a value has: texts to hostile ones, numbers to 7, times, one element in each list.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.String:
+		v.SetString(hostile)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(time.Date(2026, 11, 25, 11, 0, 0, 0, time.UTC)))
+			return
+		}
+		if v.Type() == reflect.TypeFor[wire.Opt[int32]]() {
+			v.Set(reflect.ValueOf(wire.Some[int32](7)))
+			return
+		}
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fill(v.Field(i))
+			}
+		}
+	}
+}
+
+// bodies are the bodies of all templates.
+var bodies = map[string]func() any{
+	"overview":     func() any { return new(overviewBody) },
+	"fleets":       func() any { return new(fleetsBody) },
+	"fleet":        func() any { return &fleetBody{fleetRow: fleetRow{FleetAttributes: new(wire.FleetAttributes)}} },
+	"wizard":       func() any { return new(wizardBody) },
+	"locations":    func() any { return new(locationsBody) },
+	"gamesessions": func() any { return new(sessionsBody) },
+	"gamesession":  func() any { return new(sessionBody) },
+	"players":      func() any { return new(playersBody) },
+	"queues":       func() any { return new(queuesBody) },
+	"matchmaking":  func() any { return new(matchmakingBody) },
+	"failure":      func() any { return new(failureBody) },
+}
+
+// TestTemplates executes each template with an empty value, and with one whose texts attack the page.
+func TestTemplates(t *testing.T) {
+	for name, page := range parsePages() {
+		made, ok := bodies[name]
+		if !ok {
+			t.Errorf("%s is not tested", name)
+			continue
+		}
+		execute(t, name, page, made())
+		full := made()
+		fill(reflect.ValueOf(full).Elem())
+		states := []any{full}
+		switch b := full.(type) {
+		case *fleetBody:
+			states = nil
+			for _, tab := range fleetTabs {
+				one := *b
+				one.Tab = tab
+				states = append(states, &one)
+			}
+		case *wizardBody:
+			states = nil
+			for step := range 3 {
+				one := *b
+				one.Step = step + 1
+				states = append(states, &one)
+			}
+		}
+		for _, s := range states {
+			text := execute(t, name, page, s)
+			for _, raw := range []string{"<script>alert", "<img src=x"} {
+				if strings.Contains(text, raw) {
+					t.Errorf("%s has %s", name, raw)
+				}
+			}
+		}
+	}
+}
+
+func execute(t *testing.T, name string, tmpl *template.Template, body any) string {
+	t.Helper()
+	var b strings.Builder
+	if err := tmpl.Execute(&b, page{Title: hostile, Alert: hostile, Body: body, Now: time.Unix(1e9, 0),
+		Crumbs: []link{{hostile, "/console/"}}, Person: hostile}); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	return b.String()
+}
+
+// TestAdmission: who may see a page, and how.
+func TestAdmission(t *testing.T) {
+	elsewhere := func(r *http.Request) { r.RemoteAddr = "192.0.2.7:4711" }
+	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
+	for name, c := range map[string]struct {
+		open, insecure bool
+		person         string
+		change         func(*http.Request)
+		status         int
+	}{
+		"open":                             {open: true, status: 200},
+		"open, by name":                    {open: true, status: 200, change: host("localhost:9080")},
+		"open, a site whose name is local": {open: true, status: 303, change: host("evil.example")},
+		"open, through a proxy": {open: true, insecure: true, status: 303,
+			change: func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }},
+		"nobody":                 {status: 303},
+		"signed in":              {person: "ada", status: 200},
+		"elsewhere, unencrypted": {person: "ada", status: 403, change: elsewhere},
+		"elsewhere, open":        {open: true, insecure: true, status: 303, change: elsewhere},
+		"elsewhere, insecure":    {insecure: true, person: "ada", status: 200, change: elsewhere},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(o *Config) { o.Open, o.Insecure = c.open, c.insecure })
+			w.answers["DescribeGameSessionQueues"] = &wire.DescribeGameSessionQueuesOutput{}
+			if c.person != "" {
+				w.person = &access.Person{User: &catalog.User{Name: c.person}}
+			}
+			var change []func(*http.Request)
+			if c.change != nil {
+				change = append(change, c.change)
+			}
+			out := w.do("GET", "/console/queues?x=1", nil, change...)
+			if out.Code != c.status {
+				t.Errorf("status %d, want %d: %s", out.Code, c.status, out.Body)
+			}
+			if to := out.Header().Get("Location"); c.status == 303 &&
+				to != "/signin/in?return=%2Fconsole%2Fqueues%3Fx%3D1" {
+				t.Errorf("leads to %s", to)
+			}
+			if c.status != 200 && len(w.calls) > 0 {
+				t.Errorf("calls %v", w.calls)
+			}
+		})
+	}
+}
+
+// TestOtherSites: a page of another site changes nothing.
+func TestOtherSites(t *testing.T) {
+	w := newWorld(t)
+	out := w.do("POST", "/console/locations", url.Values{"name": {"x"}}, func(r *http.Request) {
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		r.Header.Set("Origin", "https://evil.example")
+	})
+	if out.Code != 403 || len(w.calls) > 0 {
+		t.Errorf("status %d, calls %v", out.Code, w.calls)
+	}
+}
+
+// TestRefusedForm shows why a form was refused, and what was typed.
+func TestRefusedForm(t *testing.T) {
+	w := newWorld(t)
+	w.answers["ListLocations"] = &wire.ListLocationsOutput{}
+	w.fails["CreateLocation"] = fault.New(fault.AccessDenied, "User: ada is not authorized")
+	out := w.do("POST", "/console/locations", url.Values{"name": {"attic"}})
+	for _, want := range []string{"AccessDeniedException: User: ada is not authorized", `value="attic"`} {
+		if !strings.Contains(out.Body.String(), want) {
+			t.Errorf("no %s in %s", want, out.Body)
+		}
+	}
+	if in := w.inputs["CreateLocation"].(*wire.CreateLocationInput); in.LocationName != "custom-attic" {
+		t.Errorf("created %s", in.LocationName)
+	}
+	if out.Code < 400 {
+		t.Errorf("status %d", out.Code)
+	}
+}
+
+// TestWizard keeps what was entered, and shows the command that does the same.
+func TestWizard(t *testing.T) {
+	w := newWorld(t)
+	w.answers["ListLocations"] = &wire.ListLocationsOutput{
+		Locations: []wire.LocationModel{{LocationName: "custom-home"}}}
+	w.answers["CreateFleet"] = &wire.CreateFleetOutput{FleetAttributes: &wire.FleetAttributes{FleetId: "fleet-1"}}
+	form := url.Values{"name": {"Bob's fleet"}, "location": {"custom-home"}, "to": {"2"}}
+	if out := w.do("POST", "/console/fleets/create", form); !strings.Contains(out.Body.String(), "checked") ||
+		!strings.Contains(out.Body.String(), `value="Bob&#39;s fleet"`) {
+		t.Errorf("step 2 forgets: %s", out.Body)
+	}
+	form.Set("to", "3")
+	const command = `aws gamelift create-fleet --compute-type ANYWHERE --name &#39;Bob&#39;\&#39;&#39;s fleet&#39; ` +
+		`--locations Location=custom-home`
+	if out := w.do("POST", "/console/fleets/create", form); !strings.Contains(out.Body.String(), command) {
+		t.Errorf("step 3 has no %s: %s", command, out.Body)
+	}
+	form.Set("to", "create")
+	if out := w.do("POST", "/console/fleets/create", form); out.Code != 303 ||
+		out.Header().Get("Location") != "/console/fleets/fleet-1?done=fleet-created" {
+		t.Errorf("%d to %s", out.Code, out.Header().Get("Location"))
+	}
+	form.Del("location")
+	form.Set("to", "3")
+	if out := w.do("POST", "/console/fleets/create", form); out.Code != 400 {
+		t.Errorf("no location: status %d", out.Code)
+	}
+}
+
+// TestSearch leads to what an id is of.
+func TestSearch(t *testing.T) {
+	w := newWorld(t)
+	w.answers["DescribePlayerSessions"] = &wire.DescribePlayerSessionsOutput{
+		PlayerSessions: []wire.PlayerSession{{GameSessionId: "arn:gs"}}}
+	for q, want := range map[string]string{
+		"":        "/console/",
+		"fleet-1": "/console/fleets/fleet-1",
+		"arn:aws:gamelift:eu-west-1:1:fleet/fleet-1": "/console/fleets/fleet-1",
+		"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/l/g": "/console/game-session?id=" +
+			"arn%3Aaws%3Agamelift%3Aeu-west-1%3A%3Agamesession%2Ffleet-1%2Fl%2Fg",
+		"psess-1": "/console/game-session?id=arn%3Ags",
+		"ada":     "/console/players?id=ada",
+	} {
+		if to := w.do("GET", "/console/search?q="+url.QueryEscape(q), nil).Header().Get("Location"); to != want {
+			t.Errorf("%q leads to %s, want %s", q, to, want)
+		}
+	}
+}
+
+// TestLive signals changes, no more often than the pause allows.
+func TestLive(t *testing.T) {
+	w := newWorld(t)
+	server := httptest.NewServer(w.h)
+	defer server.Close()
+	request, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/console/live", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := server.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	read := func(want string) {
+		t.Helper()
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(answer.Body, got); err != nil || string(got) != want {
+			t.Fatalf("read %q, %v; want %q", got, err, want)
+		}
+	}
+	read("retry: 1000\nevent: open\ndata:\n\n")
+	w.changed <- struct{}{}
+	read("event: changed\ndata: 0\n\n")
+	w.changed <- struct{}{}
+	if err := w.clock.BlockUntilContext(t.Context(), 1); err != nil { // the beat's timer of the first wait goes on
+		t.Fatal(err)
+	}
+	w.clock.Advance(livePause)
+	read("event: changed\ndata: 1\n\n")
+}
+
+// TestHome leads a browser that opens the port itself to the console, and no program.
+func TestHome(t *testing.T) {
+	for accept, want := range map[string]bool{"text/html,*/*": true, "*/*": false, "": false} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+		r.Header.Set("Accept", accept)
+		if Matches(r) != want {
+			t.Errorf("Accept %q: %v", accept, !want)
+		}
+	}
+}

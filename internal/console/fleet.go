@@ -1,0 +1,216 @@
+package console
+
+import (
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+// A fleetBody is the page of a fleet. What a tab does not show is empty.
+type fleetBody struct {
+	fleetRow
+	Tab       string
+	Tabs      []link
+	Locations []locationUse
+	Sessions  []wire.GameSession
+	Computes  []wire.Compute
+	Events    []wire.Event
+	Tags      []wire.Tag
+	Next      string
+
+	// Of the dialog that adds a compute: what was typed, and the compute with the command that starts a server on it.
+	ComputeName, ComputeIP, ComputeLocation string
+	Added                                   *addedCompute
+}
+
+type locationUse struct {
+	wire.LocationState
+	Use wire.FleetUtilization
+}
+
+// An addedCompute has what a game server needs to connect.
+type addedCompute struct {
+	wire.Compute
+	Token   string
+	Expires time.Time
+	Command string
+}
+
+var fleetTabs = []string{"overview", "sessions", "computes", "events", "tags"}
+
+var tabTitles = map[string]string{"overview": "Overview", "sessions": "Game sessions", "computes": "Computes",
+	"events": "Events", "tags": "Tags"}
+
+func fleetPage(v *visit) error {
+	b, err := v.fleet(v.r.URL.Query().Get("tab"))
+	if err != nil {
+		return err
+	}
+	return v.showFleet(b, nil)
+}
+
+func (v *visit) showFleet(b *fleetBody, refused error) error {
+	p := page{Title: b.Name, Nav: "/console/fleets", Crumbs: []link{{"Fleets", "/console/fleets"}},
+		Live: b.Added == nil && refused == nil, Body: b}
+	return v.refused("fleet", p, refused)
+}
+
+// fleet reads a fleet and what a tab shows of it.
+func (v *visit) fleet(tab string) (*fleetBody, error) {
+	id := v.r.PathValue("fleet")
+	if !slices.Contains(fleetTabs, tab) {
+		tab = fleetTabs[0]
+	}
+	ids := []string{id}
+	out, err := call(v, wire.OpDescribeFleetAttributes, &wire.DescribeFleetAttributesInput{FleetIds: ids})
+	if err != nil {
+		return nil, err
+	}
+	if len(out.FleetAttributes) == 0 {
+		return nil, fault.New(fault.NotFound, "Fleet %s does not exist.", id)
+	}
+	use, err := call(v, wire.OpDescribeFleetUtilization, &wire.DescribeFleetUtilizationInput{FleetIds: ids})
+	if err != nil {
+		return nil, err
+	}
+	b := &fleetBody{fleetRow: fleetRow{FleetAttributes: &out.FleetAttributes[0]}, Tab: tab}
+	if len(use.FleetUtilization) > 0 {
+		b.Use = use.FleetUtilization[0]
+	}
+	for _, t := range fleetTabs {
+		b.Tabs = append(b.Tabs, link{tabTitles[t], t})
+	}
+	return b, v.fleetTab(b)
+}
+
+// fleetTab reads what the tab shows.
+func (v *visit) fleetTab(b *fleetBody) (err error) {
+	id, token := b.FleetId, v.r.URL.Query().Get("next")
+	limit := wire.Some[int32](pageSize)
+	switch b.Tab {
+	case "overview":
+		b.Locations, err = v.locationsOf(id)
+	case "sessions":
+		in := &wire.DescribeGameSessionsInput{FleetId: id, Limit: limit, NextToken: token}
+		if out, failed := call(v, wire.OpDescribeGameSessions, in); failed == nil {
+			b.Sessions, b.Next = out.GameSessions, out.NextToken
+		} else {
+			err = failed
+		}
+		if err == nil && b.Locations == nil {
+			b.Locations, err = v.locationsOf(id)
+		}
+	case "computes":
+		in := &wire.ListComputeInput{FleetId: id, Limit: limit, NextToken: token}
+		if out, failed := call(v, wire.OpListCompute, in); failed == nil {
+			b.Computes, b.Next = out.ComputeList, out.NextToken
+		} else {
+			err = failed
+		}
+		if err == nil {
+			b.Locations, err = v.locationsOf(id)
+		}
+	case "events":
+		in := &wire.DescribeFleetEventsInput{FleetId: id, Limit: limit, NextToken: token}
+		if out, failed := call(v, wire.OpDescribeFleetEvents, in); failed == nil {
+			b.Events, b.Next = out.Events, out.NextToken
+		} else {
+			err = failed
+		}
+	case "tags":
+		in := &wire.ListTagsForResourceRequest{ResourceARN: b.FleetArn}
+		if out, failed := call(v, wire.OpListTagsForResource, in); failed == nil {
+			b.Tags = out.Tags
+		} else {
+			err = failed
+		}
+	}
+	return err
+}
+
+// locationsOf returns the locations of a fleet with what is used of each.
+func (v *visit) locationsOf(id string) (all []locationUse, err error) {
+	out, err := call(v, wire.OpDescribeFleetLocationAttributes, &wire.DescribeFleetLocationAttributesInput{
+		FleetId: id, Limit: wire.Some[int32](pageSize)})
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range out.LocationAttributes {
+		use, err := call(v, wire.OpDescribeFleetLocationUtilization, &wire.DescribeFleetLocationUtilizationInput{
+			FleetId: id, Location: l.LocationState.Location})
+		if err != nil {
+			return nil, err
+		}
+		one := locationUse{LocationState: *l.LocationState}
+		if use.FleetUtilization != nil {
+			one.Use = *use.FleetUtilization
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func deleteFleet(v *visit) error {
+	b, err := v.fleet("")
+	if err != nil {
+		return err
+	}
+	if v.form("confirm") != b.Name {
+		return v.showFleet(b, invalid("Name: type the name of the fleet, %s, to delete it.", b.Name))
+	}
+	if _, err := call(v, wire.OpDeleteFleet, &wire.DeleteFleetInput{FleetId: b.FleetId}); err != nil {
+		return v.showFleet(b, err)
+	}
+	return v.redirect("/console/fleets?done=fleet-deleted")
+}
+
+// addCompute registers a compute, and shows the command that starts a game server on it.
+func addCompute(v *visit) error {
+	b, err := v.fleet("computes")
+	if err != nil {
+		return err
+	}
+	b.ComputeName, b.ComputeIP, b.ComputeLocation = v.form("name"), v.form("ip"), v.form("location")
+	out, err := call(v, wire.OpRegisterCompute, &wire.RegisterComputeInput{FleetId: b.FleetId,
+		ComputeName: b.ComputeName, IpAddress: b.ComputeIP, Location: b.ComputeLocation})
+	if err != nil {
+		return v.showFleet(b, err)
+	}
+	token, err := call(v, wire.OpGetComputeAuthToken, &wire.GetComputeAuthTokenInput{FleetId: b.FleetId,
+		ComputeName: b.ComputeName})
+	if err != nil {
+		return v.showFleet(b, err)
+	}
+	if err := v.fleetTab(b); err != nil {
+		return err
+	}
+	b.Added = &addedCompute{Compute: *out.Compute, Token: token.AuthToken, Expires: token.ExpirationTimestamp,
+		Command: serverCommand(out.Compute, token.AuthToken)}
+	return v.showFleet(b, nil)
+}
+
+// serverCommand sets the variables that the server SDKs read, and starts a game server.
+// Source: server SDK 5, "GAMELIFT_SDK_…" of InitSDK.
+func serverCommand(c *wire.Compute, token string) string {
+	return "GAMELIFT_SDK_WEBSOCKET_URL=" + quote(c.GameLiftServiceSdkEndpoint) +
+		" \\\n  GAMELIFT_SDK_FLEET_ID=" + quote(c.FleetId) +
+		" \\\n  GAMELIFT_SDK_HOST_ID=" + quote(c.ComputeName) +
+		" \\\n  GAMELIFT_SDK_PROCESS_ID=$(uuidgen)" +
+		" \\\n  GAMELIFT_SDK_AUTH_TOKEN=" + quote(token) +
+		" \\\n  ./your-game-server"
+}
+
+func deregisterCompute(v *visit) error {
+	b, err := v.fleet("computes")
+	if err != nil {
+		return err
+	}
+	in := &wire.DeregisterComputeInput{FleetId: b.FleetId, ComputeName: v.form("name")}
+	if _, err := call(v, wire.OpDeregisterCompute, in); err != nil {
+		return v.showFleet(b, err)
+	}
+	return v.redirect("/console/fleets/" + url.PathEscape(b.FleetId) + "?tab=computes&done=compute-deregistered")
+}

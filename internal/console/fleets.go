@@ -1,0 +1,115 @@
+package console
+
+import (
+	"net/url"
+
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// A fleetRow is a fleet with what is used of it.
+type fleetRow struct {
+	*wire.FleetAttributes
+	Use wire.FleetUtilization
+}
+
+type fleetsBody struct {
+	Fleets []fleetRow
+	Next   string
+}
+
+func fleetsPage(v *visit) error {
+	rows, next, err := v.fleetRows(v.r.URL.Query().Get("next"))
+	if err != nil {
+		return err
+	}
+	return v.show("fleets", page{Title: "Fleets", Nav: "/console/fleets", Live: true, Body: fleetsBody{rows, next}})
+}
+
+// A wizardBody is a step of creating a fleet. Each step is a form that has what was entered before, so that back keeps
+// it and nothing is stored before the last one.
+type wizardBody struct {
+	Step                    int // 1 to 3
+	Name, Description, Cost string
+	Locations               []locationChoice
+	Chosen                  []string
+	Command                 string // that does the same
+}
+
+type locationChoice struct {
+	Name    string
+	Checked bool
+}
+
+func wizardPage(v *visit) error { return v.wizard(1, nil) }
+
+// wizardSubmit goes on to the next step, back, or creates the fleet.
+func wizardSubmit(v *visit) error {
+	switch v.form("to") {
+	case "2":
+		return v.wizard(2, nil)
+	case "3":
+		if len(v.r.Form["location"]) == 0 {
+			return v.wizard(2, invalid("Locations: choose at least one location."))
+		}
+		return v.wizard(3, nil)
+	case "create":
+		out, err := call(v, wire.OpCreateFleet, v.newFleet())
+		if err != nil {
+			return v.wizard(3, err)
+		}
+		return v.redirect("/console/fleets/" + url.PathEscape(out.FleetAttributes.FleetId) + "?done=fleet-created")
+	}
+	return v.wizard(1, nil)
+}
+
+func (v *visit) newFleet() *wire.CreateFleetInput {
+	in := &wire.CreateFleetInput{
+		Name: v.form("name"), Description: v.form("description"), ComputeType: wire.ComputeTypeAnywhere,
+	}
+	if cost := v.form("cost"); cost != "" {
+		in.AnywhereConfiguration = &wire.AnywhereConfiguration{Cost: cost}
+	}
+	for _, name := range v.r.Form["location"] {
+		in.Locations = append(in.Locations, wire.LocationConfiguration{Location: name})
+	}
+	return in
+}
+
+func (v *visit) wizard(step int, refused error) error {
+	out, err := call(v, wire.OpListLocations, &wire.ListLocationsInput{
+		Filters: []wire.LocationFilter{wire.LocationFilterCustom}, Limit: wire.Some[int32](maxChoices)})
+	if err != nil {
+		return err
+	}
+	b := wizardBody{Step: step, Name: v.form("name"), Description: v.form("description"), Cost: v.form("cost"),
+		Chosen: v.r.Form["location"]}
+	chosen := map[string]bool{}
+	for _, name := range b.Chosen {
+		chosen[name] = true
+	}
+	for _, l := range out.Locations {
+		b.Locations = append(b.Locations, locationChoice{l.LocationName, chosen[l.LocationName]})
+	}
+	b.Command = v.fleetCommand(&b)
+	p := page{Title: "Create fleet", Nav: "/console/fleets", Crumbs: []link{{"Fleets", "/console/fleets"}}, Body: b}
+	return v.refused("wizard", p, refused)
+}
+
+// maxChoices is how many locations can be chosen from. Source: API reference, ListLocations (Limit).
+const maxChoices = 200
+
+// fleetCommand is what creates the same fleet on a command line.
+func (v *visit) fleetCommand(b *wizardBody) string {
+	words := []string{"aws", "gamelift", "create-fleet", "--compute-type", "ANYWHERE", "--name", b.Name}
+	if b.Description != "" {
+		words = append(words, "--description", b.Description)
+	}
+	words = append(words, "--locations")
+	for _, name := range b.Chosen {
+		words = append(words, "Location="+name)
+	}
+	if b.Cost != "" {
+		words = append(words, "--anywhere-configuration", "Cost="+b.Cost)
+	}
+	return shell(words)
+}

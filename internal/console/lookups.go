@@ -1,0 +1,97 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+type playersBody struct {
+	ID       string
+	Sessions []wire.PlayerSession
+	Next     string
+}
+
+// playersPage shows the player sessions of a player.
+func playersPage(v *visit) error {
+	b := playersBody{ID: v.form("id")}
+	if b.ID != "" {
+		out, err := call(v, wire.OpDescribePlayerSessions, &wire.DescribePlayerSessionsInput{PlayerId: b.ID,
+			Limit: wire.Some[int32](pageSize), NextToken: v.form("next")})
+		if err != nil {
+			return err
+		}
+		b.Sessions, b.Next = out.PlayerSessions, out.NextToken
+	}
+	return v.show("players", page{Title: "Players", Nav: "/console/players", Live: b.ID != "", Body: b})
+}
+
+type queuesBody struct {
+	Queues []wire.GameSessionQueue
+	Next   string
+}
+
+func queuesPage(v *visit) error {
+	out, err := call(v, wire.OpDescribeGameSessionQueues, &wire.DescribeGameSessionQueuesInput{
+		Limit: wire.Some[int32](pageSize), NextToken: v.form("next")})
+	if err != nil {
+		return err
+	}
+	return v.show("queues", page{Title: "Queues", Nav: "/console/queues", Live: true,
+		Body: queuesBody{out.GameSessionQueues, out.NextToken}})
+}
+
+type matchmakingBody struct {
+	Configurations []wire.MatchmakingConfiguration
+	Next           string
+}
+
+func matchmakingPage(v *visit) error {
+	out, err := call(v, wire.OpDescribeMatchmakingConfigurations, &wire.DescribeMatchmakingConfigurationsInput{
+		Limit: wire.Some[int32](maxConfigurations), NextToken: v.form("next")})
+	if err != nil {
+		return err
+	}
+	return v.show("matchmaking", page{Title: "Matchmaking", Nav: "/console/matchmaking", Live: true,
+		Body: matchmakingBody{out.Configurations, out.NextToken}})
+}
+
+// maxConfigurations is the largest page. Source: API reference, DescribeMatchmakingConfigurations (Limit).
+const maxConfigurations = 25
+
+// searchPage leads to what an id, an ARN or a player id is of.
+func searchPage(v *visit) error {
+	q := strings.TrimSpace(v.form("q"))
+	to := ""
+	switch {
+	case q == "":
+		to = Prefix
+	case strings.Contains(q, ":gamesession/"):
+		to = "/console/game-session?id=" + url.QueryEscape(q)
+	case strings.Contains(q, ":fleet/") || strings.HasPrefix(q, "fleet-"):
+		to = "/console/fleets/" + url.PathEscape(q[strings.LastIndexByte(q, '/')+1:])
+	case strings.HasPrefix(q, "custom-"):
+		to = "/console/locations"
+	case strings.HasPrefix(q, "psess-"):
+		return v.playerSession(q)
+	default:
+		to = "/console/players?id=" + url.QueryEscape(q)
+	}
+	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+	return nil
+}
+
+// playerSession leads to the game session of a player session.
+func (v *visit) playerSession(id string) error {
+	out, err := call(v, wire.OpDescribePlayerSessions, &wire.DescribePlayerSessionsInput{PlayerSessionId: id})
+	if err != nil {
+		return err
+	}
+	if len(out.PlayerSessions) == 0 {
+		return fault.New(fault.NotFound, "Player session %s does not exist.", id)
+	}
+	return v.redirect("/console/game-session?id=" + url.QueryEscape(out.PlayerSessions[0].GameSessionId))
+}

@@ -1,0 +1,224 @@
+package console
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"hash/fnv"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/muster-gg/muster/internal/style"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+//go:embed assets
+var assetFiles embed.FS
+
+// assetPrefix is the path of the scripts and the style, with a hash of all, so that browsers may keep them for ever.
+var assetPrefix = Prefix + "assets/" + assetHash() + "/"
+
+func assetHash() string {
+	sum := fnv.New64a()
+	sum.Write(style.CSS)
+	err := fs.WalkDir(assetFiles, "assets", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := assetFiles.ReadFile(name)
+		sum.Write(data)
+		return err
+	})
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("%016x", sum.Sum64())
+}
+
+func (h *Handler) asset(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	name := path.Base(r.PathValue("file"))
+	if name == "muster.css" {
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(style.CSS))
+		return
+	}
+	http.ServeFileFS(w, r, assetFiles, "assets/"+name)
+}
+
+type tmpl = template.Template
+
+// A page is what every template is executed with.
+type page struct {
+	Title  string // of the document
+	Crumbs []link // what the page is part of
+	Nav    string // the path of the entry of the navigation that it belongs to
+	Alert  string // what went wrong; announced by screen readers
+	Done   string // what was done
+	Live   bool   // it is read again when the region changes
+	Body   any    // of the template
+
+	// Of all pages.
+	Region, Person, Assets string
+	Now                    time.Time
+}
+
+type link struct{ Text, Href string }
+
+// nav is the navigation.
+var nav = []link{
+	{"Overview", "/console/"}, {"Fleets", "/console/fleets"}, {"Game sessions", "/console/game-sessions"},
+	{"Players", "/console/players"}, {"Queues", "/console/queues"}, {"Matchmaking", "/console/matchmaking"},
+	{"Locations", "/console/locations"},
+}
+
+// parsePages parses the embedded templates, whose errors the tests find.
+func parsePages() map[string]*tmpl {
+	files, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		panic(err)
+	}
+	base := template.Must(template.New("layout.html").Funcs(functions).ParseFS(templateFiles,
+		"templates/layout.html", "templates/parts.html"))
+	all := map[string]*tmpl{}
+	for _, f := range files {
+		name := strings.TrimSuffix(path.Base(f), ".html")
+		if name != "layout" && name != "parts" {
+			all[name] = template.Must(template.Must(base.Clone()).ParseFS(templateFiles, f))
+		}
+	}
+	return all
+}
+
+// show answers with a page.
+func (v *visit) show(name string, p page) error { return v.showStatus(http.StatusOK, name, p) }
+
+func (v *visit) showStatus(status int, name string, p page) error {
+	p.Region, p.Person, p.Assets, p.Now = v.h.RegionName, v.person, assetPrefix, v.h.Clock.Now()
+	if p.Done == "" {
+		p.Done = done[v.r.URL.Query().Get("done")]
+	}
+	var b bytes.Buffer
+	if err := v.h.pages[name].Execute(&b, p); err != nil {
+		return fmt.Errorf("page %s: %w", name, err)
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.WriteHeader(status)
+	if _, err := v.w.Write(b.Bytes()); err != nil { // the browser has gone
+		v.h.Log.Debug("page not written", "err", err)
+	}
+	return nil
+}
+
+// done are the messages after a form, by what its redirect says in the query: a link cannot show any other text.
+var done = map[string]string{
+	"location-created": "The location was created.", "location-deleted": "The location was deleted.",
+	"fleet-created": "The fleet was created.", "fleet-deleted": "The fleet is being deleted.",
+	"compute-deregistered": "The compute was deregistered.", "session-created": "The game session was created.",
+	"session-terminated": "The game session was terminated.",
+}
+
+// A failureBody is of the page that reports an error.
+type failureBody struct {
+	Kind, Message, RequestID, Back string
+}
+
+// fail answers with the page of an error.
+func (v *visit) fail(err error) {
+	f := fault.Of(err)
+	if f.Err != nil {
+		if suppressed, ok := v.h.lines.Allow("page"); ok {
+			v.h.Log.Error("page failed", "path", v.r.URL.Path, "err", err, "suppressed", suppressed)
+		}
+	}
+	status := statusOf(f)
+	body := failureBody{Kind: string(f.Kind), Message: f.Message, RequestID: v.from.RequestID}
+	if v.showStatus(status, "failure", page{Title: titles[status], Body: body}) != nil {
+		http.Error(v.w, f.Message, status)
+	}
+}
+
+// statusOf returns the status of a page that shows a fault: browsers and proxies know more of them than the API uses.
+func statusOf(f *fault.Error) int {
+	switch f.Kind {
+	case fault.AccessDenied:
+		return http.StatusForbidden
+	case fault.NotFound:
+		return http.StatusNotFound
+	}
+	return f.Kind.HTTPStatus()
+}
+
+var titles = map[int]string{
+	400: "This was refused", 403: "Not allowed", 404: "Not found", 503: "Starting", 500: "The service failed",
+}
+
+var errNoPage = &fault.Error{Kind: fault.NotFound, Message: "There is no such page."}
+
+func unknownPage(*visit) error { return errNoPage }
+
+// functions are those of the templates.
+var functions = template.FuncMap{
+	"nav":    func() []link { return nav },
+	"chip":   chip,
+	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"exact":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"ago":    ago,
+	"query":  url.QueryEscape,
+	"fleet":  func(id string) string { return "/console/fleets/" + url.PathEscape(id) },
+	"gsess":  func(id string) string { return "/console/game-session?id=" + url.QueryEscape(id) },
+	"player": func(id string) string { return "/console/players?id=" + url.QueryEscape(id) },
+	"last":   func(id string) string { return id[strings.LastIndexByte(id, '/')+1:] },
+	"percent": func(part, whole int32) int {
+		if whole <= 0 {
+			return 0
+		}
+		return int(min(100, 100*int64(part)/int64(whole)))
+	},
+}
+
+// chip returns the class of a status: colour is only for state, and never alone.
+func chip(status any) string {
+	switch strings.ToUpper(fmt.Sprint(status)) {
+	case "ACTIVE", "READY", "FULFILLED", "COMPLETED":
+		return "good"
+	case "NEW", "DOWNLOADING", "VALIDATING", "BUILDING", "ACTIVATING", "PENDING", "SEARCHING", "PLACING", "RESERVED",
+		"REQUIRES_ACCEPTANCE", "QUEUED":
+		return "wait"
+	case "ERROR", "FAILED", "TIMED_OUT", "TIMEDOUT", "CRASHED", "BACKOFF", "IMPAIRED":
+		return "bad"
+	}
+	return "idle"
+}
+
+// ago returns a time as a person says it: "4 m 12 s ago".
+func ago(now, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	if d := now.Sub(t); d >= 0 {
+		return span(d) + " ago"
+	}
+	return "in " + span(t.Sub(now))
+}
+
+func span(d time.Duration) string {
+	s := int64(d / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 3600:
+		return fmt.Sprintf("%d m %d s", s/60, s%60)
+	case s < 86400:
+		return fmt.Sprintf("%d h %d m", s/3600, s/60%60)
+	}
+	return fmt.Sprintf("%d d %d h", s/86400, s/3600%24)
+}

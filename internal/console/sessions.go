@@ -1,0 +1,157 @@
+package console
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+// A sessionsBody is the list of game sessions of a fleet.
+type sessionsBody struct {
+	Fleets   []fleetRow
+	Fleet    string // that is shown
+	Filter   string // of SearchGameSessions
+	Sort     string
+	Sessions []wire.GameSession
+	Next     string
+	Problem  string // of the filter
+}
+
+func gameSessionsPage(v *visit) error {
+	rows, _, err := v.fleetRows("")
+	if err != nil {
+		return err
+	}
+	q := v.r.URL.Query()
+	b := sessionsBody{Fleets: rows, Fleet: q.Get("fleet"), Filter: q.Get("filter"), Sort: q.Get("sort")}
+	if b.Fleet == "" && len(rows) > 0 {
+		b.Fleet = rows[0].FleetId
+	}
+	if b.Fleet != "" {
+		if err := v.searchSessions(&b, q.Get("next")); err != nil {
+			if !fault.Is(err, fault.InvalidRequest) {
+				return err
+			}
+			b.Problem = fault.Of(err).Message
+		}
+	}
+	return v.show("gamesessions", page{Title: "Game sessions", Nav: "/console/game-sessions", Live: b.Problem == "",
+		Body: b})
+}
+
+// searchSessions lists the game sessions that are not ended. A search finds ACTIVE ones only.
+func (v *visit) searchSessions(b *sessionsBody, token string) error {
+	limit := wire.Some[int32](pageSize)
+	if b.Filter == "" && b.Sort == "" {
+		out, err := call(v, wire.OpDescribeGameSessions, &wire.DescribeGameSessionsInput{FleetId: b.Fleet, Limit: limit,
+			NextToken: token})
+		if err == nil {
+			b.Sessions, b.Next = out.GameSessions, out.NextToken
+		}
+		return err
+	}
+	out, err := call(v, wire.OpSearchGameSessions, &wire.SearchGameSessionsInput{FleetId: b.Fleet, Limit: limit,
+		NextToken: token, FilterExpression: b.Filter, SortExpression: b.Sort})
+	if err == nil {
+		b.Sessions, b.Next = out.GameSessions, out.NextToken
+	}
+	return err
+}
+
+// A sessionBody is a game session with its players.
+type sessionBody struct {
+	wire.GameSession
+	Players []playerRow
+	Next    string
+}
+
+// A playerRow is a player session.
+type playerRow struct {
+	wire.PlayerSession
+	Left time.Duration // until a RESERVED one times out
+}
+
+// reservation is how long a player session stays RESERVED. Source: API reference, CreatePlayerSession.
+const reservation = time.Minute
+
+func gameSessionPage(v *visit) error {
+	b, err := v.gameSession(v.form("id"))
+	if err != nil {
+		return err
+	}
+	return v.showSession(b, nil)
+}
+
+func (v *visit) showSession(b *sessionBody, refused error) error {
+	title := b.Name
+	if title == "" {
+		title = b.GameSessionId[strings.LastIndexByte(b.GameSessionId, '/')+1:]
+	}
+	p := page{Title: title, Nav: "/console/game-sessions", Live: refused == nil, Body: b, Crumbs: []link{
+		{"Game sessions", "/console/game-sessions?fleet=" + url.QueryEscape(b.FleetId)}}}
+	return v.refused("gamesession", p, refused)
+}
+
+func (v *visit) gameSession(id string) (*sessionBody, error) {
+	out, err := call(v, wire.OpDescribeGameSessions, &wire.DescribeGameSessionsInput{GameSessionId: id})
+	if err != nil {
+		return nil, err
+	}
+	if len(out.GameSessions) == 0 {
+		return nil, fault.New(fault.NotFound, "Game session %s does not exist.", id)
+	}
+	b := &sessionBody{GameSession: out.GameSessions[0]}
+	players, err := call(v, wire.OpDescribePlayerSessions, &wire.DescribePlayerSessionsInput{GameSessionId: id,
+		Limit: wire.Some[int32](pageSize), NextToken: v.form("next")})
+	if err != nil {
+		return nil, err
+	}
+	now := v.h.Clock.Now()
+	for _, p := range players.PlayerSessions {
+		row := playerRow{PlayerSession: p}
+		if p.Status == wire.PlayerSessionStatusReserved {
+			row.Left = max(0, p.CreationTime.Add(reservation).Sub(now)).Truncate(time.Second)
+		}
+		b.Players = append(b.Players, row)
+	}
+	b.Next = players.NextToken
+	return b, nil
+}
+
+func createGameSession(v *visit) error {
+	b, err := v.fleet("sessions")
+	if err != nil {
+		return err
+	}
+	most, err := strconv.ParseInt(v.form("players"), 10, 32)
+	if err != nil {
+		return v.showFleet(b, invalid("MaximumPlayerSessionCount: type a number of players."))
+	}
+	out, err := call(v, wire.OpCreateGameSession, &wire.CreateGameSessionInput{FleetId: b.FleetId, Name: v.form("name"),
+		MaximumPlayerSessionCount: wire.Some(int32(most)), Location: v.form("location")})
+	if err != nil {
+		return v.showFleet(b, err)
+	}
+	return v.redirect("/console/game-session?done=session-created&id=" + url.QueryEscape(out.GameSession.GameSessionId))
+}
+
+func terminateGameSession(v *visit) error {
+	id := v.form("id")
+	mode := wire.TerminationModeTriggerOnProcessTerminate
+	if v.form("mode") == string(wire.TerminationModeForceTerminate) {
+		mode = wire.TerminationModeForceTerminate
+	}
+	in := &wire.TerminateGameSessionInput{GameSessionId: id, TerminationMode: mode}
+	if _, err := call(v, wire.OpTerminateGameSession, in); err != nil {
+		b, failed := v.gameSession(id)
+		if failed != nil {
+			return failed
+		}
+		return v.showSession(b, err)
+	}
+	return v.redirect("/console/game-session?done=session-terminated&id=" + url.QueryEscape(id))
+}

@@ -1,0 +1,123 @@
+package console
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+const (
+	maxBody  = 64 << 10
+	deadline = 10 * time.Second // of a page
+)
+
+// A visit is one request with its answer.
+type visit struct {
+	h      *Handler
+	w      http.ResponseWriter
+	r      *http.Request
+	ctx    context.Context
+	id     *access.Identity
+	from   access.Origin
+	person string // who is signed in; "" in an open console
+}
+
+// admit serves a page to whoever may see it.
+func (h *Handler) admit(serve func(*visit) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		client := listen.RequestOf(r).Client
+		v := &visit{h: h, w: w, r: r, ctx: r.Context(), from: access.Origin{Address: client.Address, TLS: client.TLS,
+			UserAgent: r.UserAgent(), RequestID: uuid.NewString(), Region: h.RegionName}}
+		v.headers()
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		if err := v.enter(); err != nil {
+			v.fail(err)
+			return
+		}
+		if v.id == nil {
+			http.Redirect(w, r, "/signin/in?return="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+			return
+		}
+		if err := serve(v); err != nil {
+			v.fail(err)
+		}
+	}
+}
+
+// enter finds out who asks; id stays nil if nobody has signed in.
+func (v *visit) enter() error {
+	onHere := listen.FromThisMachine(v.r)
+	switch {
+	case !v.h.Ready(v.ctx):
+		return fault.New(fault.ServiceUnavailable, "The service is starting. Try again in a moment.")
+	case !v.from.TLS && !onHere && !v.h.Insecure:
+		return fault.New(fault.AccessDenied,
+			"The console needs an encrypted connection from other machines: open it with https.")
+	}
+	if err := v.h.csrf.Check(v.r); err != nil {
+		return fault.New(fault.AccessDenied, "The request came from another web site. Open the page again.")
+	}
+	if v.h.Open && onHere && v.ownHost() {
+		v.id = v.h.Access.LocalIdentity()
+		return nil
+	}
+	if p, ok := v.h.Person(v.r); ok {
+		v.id, v.person = v.h.Access.PersonIdentity(p), p.User.Name
+	}
+	return nil
+}
+
+// ownHost reports whether the request names this machine: a page of another site whose name was made to resolve to it
+// names that site.
+func (v *visit) ownHost() bool {
+	host, _, err := net.SplitHostPort(v.r.Host)
+	if err != nil {
+		host = v.r.Host
+	}
+	if v.h.hosts[host] {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback()
+}
+
+func (v *visit) headers() {
+	header := v.w.Header()
+	header.Set("X-Amzn-Requestid", v.from.RequestID)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; "+
+		"connect-src 'self'; img-src 'self' data:; font-src 'self'; form-action 'self'; base-uri 'none'; "+
+		"frame-ancestors 'none'")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// call makes a call of the API as whoever has signed in.
+func call[I, O any](v *visit, op wire.Operation[I, O], in *I) (*O, error) {
+	out, err := v.h.Calls.Invoke(v.ctx, v.id, v.from, op.Name, in)
+	if err != nil {
+		return nil, err
+	}
+	return out.(*O), nil
+}
+
+// form returns a field of the form or the query.
+func (v *visit) form(name string) string { return v.r.FormValue(name) }
+
+// redirect answers a form with the page to see next.
+func (v *visit) redirect(to string) error {
+	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+	return nil
+}
