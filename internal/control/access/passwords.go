@@ -26,9 +26,8 @@ const (
 	hashSize   = 32 // bytes
 )
 
-// What hashing may take of a node: of its memory maxSlots*hashMemory, and of its processors a quarter, however many
-// passwords are guessed, because a slot rests as long as it was used. On a busy machine a hash takes longer, and so does
-// the rest.
+// Limits of hashing, however many passwords are guessed: maxSlots*hashMemory of memory at a time, and a quarter of the
+// processors, because a slot rests as long as it was used. On a busy machine a hash takes longer, and so does the rest.
 const (
 	maxSlots = 2
 	hashWait = 2 * time.Second        // for a slot

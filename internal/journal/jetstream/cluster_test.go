@@ -27,8 +27,8 @@ var serverLeaks = []string{
 	"github.com/nats-io/nats-server/v2/server/ats.Register.func1",
 }
 
-// A testCluster is some engines in this process, which meet on the loopback interface. Its tests wait for elections most
-// of the time, so they run in parallel, and TestMain looks for goroutines that are left behind.
+// A testCluster is some engines in this process, which meet on the loopback interface. Its tests wait for elections
+// most of the time, so they run in parallel, and TestMain looks for goroutines that are left behind.
 type testCluster struct {
 	t       *testing.T
 	configs []jetstream.Config
