@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"runtime"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -190,5 +191,26 @@ func TestAccess(t *testing.T) {
 	}
 	for _, s := range d.steps() {
 		s.do()
+	}
+}
+
+// TestGuesses runs the code of BenchmarkGuesses with a few calls and passwords, and of BenchmarkPasswords with a few
+// checks.
+func TestGuesses(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("127.0.0.1 is the only loopback address")
+	}
+	const calls = 200
+	s := openSiege(t, 2*calls)
+	quiet, flooded, sent := s.round(t, calls)
+	s.stop()
+	if quiet.calls() != calls || flooded.calls() != calls || sent.sent == 0 || sent.hashed == 0 ||
+		sent.hashed+sent.refused != sent.sent {
+		t.Errorf("got %v calls, %v calls and %+v", quiet.calls(), flooded.calls(), sent)
+	}
+	p := &guessedPlane{plane: openPlane(t, t.TempDir(), never)}
+	defer p.stop()
+	if known, unknown := checks(t, p, 2); known.calls() != 2 || unknown.calls() != 2 {
+		t.Errorf("got %v and %v checks", known.calls(), unknown.calls())
 	}
 }

@@ -15,11 +15,13 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jonboulle/clockwork"
+	"golang.org/x/crypto/argon2"
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/control/audit"
@@ -66,6 +68,7 @@ type Access struct {
 	tokens  tokenCache
 	slots   chan struct{} // for hashing passwords
 
+	argon2id   argon2id
 	hashMemory uint32 // KiB
 
 	delays delays
@@ -83,8 +86,8 @@ func New(c Config) *Access {
 			*value = standard
 		}
 	}
-	a := &Access{cfg: c, lines: loglimit.New(c.Clock), slots: make(chan struct{}, hashesAtOnce),
-		hashMemory: hashMemory}
+	a := &Access{cfg: c, lines: loglimit.New(c.Clock), slots: make(chan struct{}, slotsOf(runtime.GOMAXPROCS(0))),
+		argon2id: argon2.IDKey, hashMemory: hashMemory}
 	a.tokens.entries = map[string]*tokenEntry{}
 	a.delays.init()
 	a.proofs.used = map[string]time.Time{}

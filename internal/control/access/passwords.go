@@ -24,10 +24,19 @@ const (
 	hashMemory = 19 << 10 // KiB
 	hashTime   = 2
 	hashSize   = 32 // bytes
-
-	hashesAtOnce = 2               // per node: each takes hashMemory
-	hashWait     = 2 * time.Second // for one of them
 )
+
+// Limits of hashing, however many passwords are guessed: maxSlots*hashMemory of memory at a time, and a quarter of the
+// processors, because a slot rests as long as it was used. On a busy machine a hash takes longer, and so does the rest.
+const (
+	maxSlots = 2
+	hashWait = 2 * time.Second        // for a slot
+	maxRest  = 250 * time.Millisecond // of a slot
+)
+
+// slotsOf returns how many passwords may be hashed at once: on half of the processors at most, so that other calls need
+// not wait for one.
+func slotsOf(processors int) int { return max(1, min(maxSlots, processors/2)) }
 
 const (
 	minPassword = 12  // characters
@@ -98,14 +107,17 @@ func (a *Access) weak(h passwordHash) bool {
 	return h.memory < a.hashMemory || h.times < hashTime || len(h.sum) < hashSize
 }
 
-// sumOf computes a hash. The caller has a slot.
-func (h passwordHash) sumOf(password string, size int) []byte {
-	return argon2.IDKey([]byte(password[:min(len(password), maxPassword)]), h.salt, h.times, h.memory, 1, uint32(size))
+// An argon2id computes a hash. It is argon2.IDKey; tests count its calls.
+type argon2id func(password, salt []byte, times, memory uint32, lanes uint8, size uint32) []byte
+
+// sumOf computes the sum of a hash. The caller has a slot.
+func (a *Access) sumOf(h passwordHash, password string, size int) []byte {
+	return a.argon2id([]byte(password[:min(len(password), maxPassword)]), h.salt, h.times, h.memory, 1, uint32(size))
 }
 
-// matches compares a password with the hash in constant time.
-func (h passwordHash) matches(password string) bool {
-	same := subtle.ConstantTimeCompare(h.sumOf(password, len(h.sum)), h.sum) == 1
+// matches compares a password with a hash in constant time. The caller has a slot.
+func (a *Access) matches(h passwordHash, password string) bool {
+	same := subtle.ConstantTimeCompare(a.sumOf(h, password, len(h.sum)), h.sum) == 1
 	return same && len(password) <= maxPassword
 }
 
@@ -117,7 +129,7 @@ func (a *Access) hashPassword(ctx context.Context, password string) (string, err
 	}
 	defer done()
 	h := a.newHash()
-	h.sum = h.sumOf(password, hashSize)
+	h.sum = a.sumOf(h, password, hashSize)
 	return h.String(), nil
 }
 
@@ -128,12 +140,22 @@ func (a *Access) slot(ctx context.Context) (done func(), err error) {
 	defer timer.Stop()
 	select {
 	case a.slots <- struct{}{}:
-		return func() { <-a.slots }, nil
+		begun := a.now()
+		return func() { a.rest(a.now().Sub(begun)) }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-timer.Chan():
 		return nil, fault.New(fault.Throttling, "Too many people sign in at the moment. Try again later.")
 	}
+}
+
+// rest frees a slot after it has rested from its use.
+func (a *Access) rest(used time.Duration) {
+	if used <= 0 {
+		<-a.slots
+		return
+	}
+	a.cfg.Clock.AfterFunc(min(used, maxRest), func() { <-a.slots })
 }
 
 // A WaitError reports that a user, or an address, has failed too often: the caller may try again after a while.
@@ -196,7 +218,7 @@ func (a *Access) checkPassword(ctx context.Context, name, password string, from 
 		hash = a.newHash() // of nobody, at the same cost
 		hash.sum = make([]byte, hashSize)
 	}
-	if match := hash.matches(password); !match || !may {
+	if match := a.matches(hash, password); !match || !may {
 		a.delays.failed(name, from.Address, a.now())
 		a.recordAttempt(name, from, ErrWrong)
 		return nil, hash, ErrWrong

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"net/netip"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jonboulle/clockwork"
+	"golang.org/x/crypto/argon2"
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
@@ -199,7 +202,7 @@ func TestRehashThatFails(t *testing.T) {
 	}
 }
 
-// TestHashSlots: two passwords are hashed at once; others wait for 2 s.
+// TestHashSlots: few passwords are hashed at once; others wait for 2 s. A slot rests after its use.
 func TestHashSlots(t *testing.T) {
 	defer leaktest.Check(t)()
 	t.Run("slots", func(t *testing.T) {
@@ -210,7 +213,8 @@ func TestHashSlots(t *testing.T) {
 		node := New(config)
 		node.hashMemory = 64
 		var free []func()
-		for range hashesAtOnce {
+		node.slots = make(chan struct{}, slotsOf(4))
+		for range cap(node.slots) {
 			done, err := node.slot(t.Context())
 			w.ok(err)
 			free = append(free, done)
@@ -238,6 +242,12 @@ func TestHashSlots(t *testing.T) {
 		w.is(<-result, context.Canceled)
 		check(t.Context())
 		free[0]()
+		select {
+		case err := <-result:
+			t.Fatal("the slot did not rest:", err)
+		default:
+		}
+		clock.Advance(maxRest)
 		w.ok(<-result)
 		// A user who must wait meanwhile is refused before the password is hashed.
 		done, err := node.slot(t.Context())
@@ -246,11 +256,12 @@ func TestHashSlots(t *testing.T) {
 		for range userFailures {
 			node.delays.failed("ada", w.from.Address, clock.Now())
 		}
-		done()
+		done() // in no time, so that it need not rest
 		if _, ok := errors.AsType[*WaitError](<-result); !ok {
 			t.Error("attempts in parallel are not counted")
 		}
 		free[1]()
+		clock.Advance(maxRest)
 		ctx, cancel = context.WithCancel(t.Context())
 		cancel()
 		node.slots <- struct{}{}
@@ -269,13 +280,13 @@ func TestStoredHashes(t *testing.T) {
 	w.ok(err)
 	h, err := parseHash(right)
 	w.ok(err)
-	if h.String() != right || !h.matches(goodPassword) || h.matches(goodPassword+"x") || w.weak(h) {
+	if h.String() != right || !w.matches(h, goodPassword) || w.matches(h, goodPassword+"x") || w.weak(h) {
 		t.Errorf("%+v of %s", h, right)
 	}
 	long := strings.Repeat("Ab3!x", 60)[:maxPassword]
 	other, err := w.hashPassword(t.Context(), long)
 	w.ok(err)
-	if h, err := parseHash(other); err != nil || !h.matches(long) || h.matches(long+"x") {
+	if h, err := parseHash(other); err != nil || !w.matches(h, long) || w.matches(h, long+"x") {
 		t.Error("a password is compared in part:", err)
 	}
 	for _, c := range [][2]string{
@@ -303,5 +314,93 @@ func TestGuessableIsQuick(t *testing.T) {
 	}
 	if !isGuessable(strings.Repeat("qazwsxedc", 28)) {
 		t.Error("it is a sequence of common parts")
+	}
+}
+
+func TestSlotsOf(t *testing.T) {
+	for processors, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 64: 2} {
+		if got := slotsOf(processors); got != want {
+			t.Errorf("%d slots on %d processors, want %d", got, processors, want)
+		}
+	}
+}
+
+// TestGuessing1000: what guessing costs is bounded, it stores nothing but its audit records, and it locks nobody out.
+func TestGuessing1000(t *testing.T) {
+	const passwords, addresses = 1000, 50
+	w := newWorld(t)
+	known := []string{"ada", "bob"}
+	for _, name := range known {
+		w.person(name, "developer")
+	}
+	w.ok(w.trail.Flush(t.Context()))
+	before := len(w.events())
+	changes := 0
+	w.Access.cfg.Catalog = &failingCatalog{w.catalog, func(catalog.Command) error {
+		changes++
+		return nil
+	}}
+	var hashed, running, most atomic.Int64
+	w.Access.argon2id = func(password, salt []byte, times, memory uint32, lanes uint8, size uint32) []byte {
+		hashed.Add(1)
+		now := running.Add(1)
+		defer running.Add(-1)
+		for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+		}
+		return argon2.IDKey(password, salt, times, memory, lanes, size)
+	}
+	version := w.state().AccessVersion()
+	names := append([]string{"nobody", "no one"}, known...)
+	byName := map[string]int64{}
+	for i := range passwords { // of each name in turn, from each address in turn
+		from := w.from
+		from.Address = netip.AddrFrom4([4]byte{127, 0, 0, byte(1 + i%addresses)})
+		name, before := names[i%len(names)], hashed.Load()
+		err := errOf(w.CheckPassword(t.Context(), name, "wrong "+itoa(i), from))
+		if _, waits := errors.AsType[*WaitError](err); !waits {
+			w.is(err, ErrWrong)
+		}
+		byName[name] += hashed.Load() - before
+		w.clock.Advance(10 * time.Millisecond)
+	}
+	for _, name := range names {
+		if byName[name] != byName["ada"] {
+			t.Errorf("of %s %d passwords were hashed, of ada %d", name, byName[name], byName["ada"])
+		}
+	}
+	if n := byName["ada"]; n < userFailures || n > userFailures+5 { // 1 s, 2 s, 4 s and 8 s later
+		t.Errorf("%d passwords of a user were hashed in 10 s", n)
+	}
+	if changes > 0 || w.state().AccessVersion() != version {
+		t.Errorf("the catalog was changed %d times", changes)
+	}
+	// Of an address and a name: the first that was wrong, the first that was too early, and the count of each.
+	if n := len(w.events()) - before; n > addresses*len(names)*2*2 {
+		t.Errorf("%d audit records", n)
+	}
+
+	wait, ok := errors.AsType[*WaitError](errOf(w.CheckPassword(t.Context(), "ada", goodPassword, w.from)))
+	if !ok || wait.After > longestDelay {
+		t.Errorf("behind %d failures the right password has to wait: %v", passwords, wait)
+	} else {
+		w.clock.Advance(wait.After)
+	}
+	w.signIn("ada")
+
+	// At the same time, of as many names: each is hashed, or refused because others are.
+	hashed.Store(0)
+	var guessers sync.WaitGroup
+	for i := range addresses {
+		guessers.Go(func() {
+			from := w.from
+			from.Address = netip.AddrFrom4([4]byte{127, 0, 1, byte(1 + i)})
+			for n := range passwords / addresses {
+				_ = errOf(w.CheckPassword(t.Context(), "user"+itoa(i*addresses+n), "wrong", from))
+			}
+		})
+	}
+	guessers.Wait()
+	if hashed.Load() == 0 || hashed.Load() > passwords || most.Load() > int64(cap(w.Access.slots)) {
+		t.Errorf("%d hashes, %d at once in %d slots", hashed.Load(), most.Load(), cap(w.Access.slots))
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
-	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 const grants = "KV_MUSTER_GRANTS"
@@ -117,7 +116,7 @@ func TestGrantsCapacity(t *testing.T) {
 // Of deleters on three nodes one succeeds, while nodes stop and start; a value survives the loss of one node, and its
 // return as an empty one.
 func TestClusterGrants(t *testing.T) {
-	defer leaktest.Check(t, serverLeaks...)()
+	t.Parallel()
 	t.Run("nodes", func(t *testing.T) {
 		c := startedCluster(t)
 		handles := func() (all []journal.Bucket) {
@@ -185,7 +184,7 @@ func TestClusterGrants(t *testing.T) {
 
 // One deletion succeeds, or none, while the leader of the bucket is lost; never two.
 func TestClusterGrantsLeaderLost(t *testing.T) {
-	defer leaktest.Check(t, serverLeaks...)()
+	t.Parallel()
 	t.Run("nodes", func(t *testing.T) {
 		c := startedCluster(t)
 		revision := must(bucket(t, c.nodes[0]).Create(t.Context(), "key", []byte("code")))(t)

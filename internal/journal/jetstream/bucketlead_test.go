@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/journal"
-	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // A value is there for all readers from its acknowledgement on, also while the bucket changes its leader: a new leader
 // answers when it has applied all that the one before has acknowledged. Deleted values stay deleted.
 func TestClusterGrantsNewLeader(t *testing.T) {
-	defer leaktest.Check(t, serverLeaks...)()
+	t.Parallel()
 	t.Run("nodes", func(t *testing.T) {
 		c := startedCluster(t)
 		var nodes []journal.Bucket

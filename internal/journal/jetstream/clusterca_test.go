@@ -5,13 +5,12 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/listen/localca"
-	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // The server keeps to certificates that are not in its configuration but asked for, on both
 // sides of a connection.
 func TestClusterWithNodeCertificates(t *testing.T) {
-	defer leaktest.Check(t, serverLeaks...)()
+	t.Parallel()
 	t.Run("nodes", func(t *testing.T) {
 		dir := t.TempDir()
 		if err := localca.CreateCA(dir, time.Now()); err != nil {

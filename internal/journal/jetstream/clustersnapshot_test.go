@@ -10,7 +10,6 @@ import (
 
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
-	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // A testRegion brings all nodes of a test cluster to rest.
@@ -55,7 +54,7 @@ func (r testRegion) Hold(ctx context.Context) (map[string]uint64, func() error, 
 
 // A consistent snapshot over several nodes holds one moment, whatever they write later, and fills another cluster.
 func TestClusterCut(t *testing.T) {
-	defer leaktest.Check(t, serverLeaks...)()
+	t.Parallel()
 	t.Run("nodes", func(t *testing.T) {
 		from, to := startedCluster(t), startedCluster(t)
 		fillRegion(t, from.nodes[0])
@@ -97,7 +96,7 @@ func TestClusterCut(t *testing.T) {
 
 // A long row with and without gaps is read from the leader, each message once.
 func TestClusterCutReadsAll(t *testing.T) {
-	defer leaktest.Check(t, serverLeaks...)()
+	t.Parallel()
 	t.Run("nodes", func(t *testing.T) {
 		from := startedCluster(t)
 		h := must(must(from.nodes[0].NewRestorer())(t).History(t.Context()))(t)
@@ -129,7 +128,7 @@ func TestClusterCutReadsAll(t *testing.T) {
 
 // TestClusterCutIsConsistent is TestConsistentSnapshotIsConsistent with each shard written to by another node.
 func TestClusterCutIsConsistent(t *testing.T) {
-	defer leaktest.Check(t, serverLeaks...)()
+	t.Parallel()
 	t.Run("nodes", func(t *testing.T) {
 		from := startedCluster(t)
 		var journals []journal.Journal

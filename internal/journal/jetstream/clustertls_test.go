@@ -14,8 +14,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // An authority signs the certificates of a test's nodes.
@@ -89,7 +87,7 @@ func enter(t *testing.T, address string, cfg *tls.Config) (string, error) {
 
 // Nodes meet with certificates of their authority, and nobody else comes in.
 func TestClusterOverTLS(t *testing.T) {
-	defer leaktest.Check(t, serverLeaks...)()
+	t.Parallel()
 	t.Run("nodes", func(t *testing.T) {
 		ours := newAuthority(t)
 		c := newCluster(t)

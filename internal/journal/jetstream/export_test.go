@@ -1,10 +1,14 @@
 package jetstream
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -217,6 +221,29 @@ func Ports(t *testing.T, e *Engine) map[string]string {
 func DeleteUntidily(t *testing.T, b journal.Bucket, key string, revision uint64) {
 	t.Helper()
 	if _, err := b.(*bucket).write(t.Context(), key, nil, revision, true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// WithStateWait returns a configuration whose engine waits less long for acknowledged messages that a leader lacks.
+func WithStateWait(c Config, wait time.Duration) Config {
+	c.stateWait = wait
+	return c
+}
+
+// ForgetMark resets the mark of a stream that was deleted: else the engine waits for its acknowledged messages.
+func ForgetMark(t *testing.T, e *Engine, stream string) {
+	t.Helper()
+	e.marksMu.Lock()
+	m := e.marks[stream]
+	e.marksMu.Unlock()
+	var err error
+	if m != nil {
+		err = m.settle(0)
+	} else if err = os.Remove(e.markFile(stream)); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }

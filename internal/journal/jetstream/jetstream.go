@@ -78,6 +78,8 @@ type Config struct {
 	// Bulk leaves syncing to the operating system. It is for filling a directory that is not in use yet; the caller
 	// syncs it at the end.
 	Bulk bool
+
+	stateWait time.Duration // see stateWith; tests shorten it, 0: patience
 }
 
 // An Engine is an embedded JetStream server and the connection to it. Its methods are safe for concurrent use; Close is

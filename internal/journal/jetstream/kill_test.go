@@ -14,6 +14,7 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/journal/journaltest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // childDir names the directory in which this binary is to append, instead of
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, beNode(context.Background(), config))
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	leaktest.Main(m, serverLeaks...)
 }
 
 // appendForever says "opened", then the number of each record that is durable.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/journal/jetstream"
-	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // complete waits until nodes, and no others, have so many copies.
@@ -52,7 +51,7 @@ func (c *testCluster) await(what string, ok func() bool) {
 
 // A node that is removed does not count any more, and others keep what it kept.
 func TestClusterRemovesNode(t *testing.T) {
-	defer leaktest.Check(t, serverLeaks...)()
+	t.Parallel()
 	t.Run("nodes", func(t *testing.T) {
 		const shards = 6
 		c := newClusterOf(t, 4)

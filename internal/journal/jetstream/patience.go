@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func notYet(err error) error { return fmt.Errorf("%w: %s", nats.ErrTimeout, err.
 // stateWith asks a stream's leader for the stream's state. If that ends before an acknowledged message, a cluster's
 // leader is asked again, for at most patience: a new leader may not have applied all of its log.
 func (e *Engine) stateWith(ctx context.Context, s jetstream.Stream, seq uint64) (jetstream.StreamState, error) {
-	for limit := time.Now().Add(patience); ; {
+	for limit := time.Now().Add(cmp.Or(e.cfg.stateWait, patience)); ; {
 		info, err := e.info(ctx, s)
 		if err != nil {
 			return jetstream.StreamState{}, fmt.Errorf("stream info: %w", err)

@@ -16,7 +16,7 @@ import (
 // The embedded server opens a port for clients because it opens none for nodes
 // without it. No client is accepted there, whatever credentials it sends.
 func TestClusterClientPortAcceptsNobody(t *testing.T) {
-	defer leaktest.Check(t, serverLeaks...)()
+	t.Parallel()
 	t.Run("nodes", func(t *testing.T) {
 		c := newCluster(t)
 		c.startAll()

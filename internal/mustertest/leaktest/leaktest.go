@@ -14,11 +14,12 @@ import (
 // patience is how long goroutines may take to end after what they work for, on a busy machine.
 const patience = 10 * time.Second
 
-// Main runs the tests of a package, as its TestMain, and fails if a goroutine is left behind the last of them.
-func Main(m *testing.M) {
+// Main runs the tests of a package, as its TestMain, and fails if a goroutine is left behind the last of them. Ignored
+// functions are those of Check.
+func Main(m *testing.M, ignored ...string) {
 	status := m.Run()
 	if status == 0 {
-		if left := await(nil, nil, patience); len(left) > 0 {
+		if left := await(nil, ignored, patience); len(left) > 0 {
 			fmt.Fprintf(os.Stderr, "goroutines are left behind:\n\n%s\n", strings.Join(left, "\n\n"))
 			status = 1
 		}
