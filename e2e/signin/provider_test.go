@@ -36,7 +36,6 @@ type providerAccount struct {
 type provider struct {
 	*provided
 	*httptest.Server
-	redirect string // redirect URI of the service
 }
 
 // provided is the storage of a provider. The methods that the authorization code flow does not call are those of the

@@ -7,7 +7,8 @@ import (
 
 func TestSealed(t *testing.T) {
 	full := sealed{User: "ada", Role: "dev", RoleID: "AROA1", Arn: "arn:a", SessionName: "ci", SignIn: "s",
-		Key: "AKIA1", Policy: "{}", Source: "src", UserID: "AIDA1", Secret: "x\x00y", Issued: 1, Expires: 1 << 41, Until: 1<<63 - 1,
+		Key: "AKIA1", Policy: "{}", Source: "src", UserID: "AIDA1", Secret: "x\x00y",
+		Issued: 1, Expires: 1 << 41, Until: 1<<63 - 1,
 		Assigned: true, Policies: []string{"A", ""}, Tags: map[string]string{"a": "1", "": "2"}}
 	for _, in := range []sealed{{}, full} {
 		var out sealed
