@@ -197,6 +197,7 @@ func (d *development) welcome(e muster.Endpoints, fleet, profile string) string 
 	text := fmt.Sprintf(`
 Muster is ready. Ctrl-C stops it.
 
+  console        %s/console/
   AWS API        %s
   game servers   %s  %s
   game clients   %s
@@ -213,7 +214,7 @@ In another terminal, either of
 and then
 
   aws gamelift list-fleets
-`, e.HTTP, e.WS, e.WSS, cmp.Or(e.Gateway, "the session gateway is off"), e.AccessKey, e.CAFile, d.config.Data,
+`, e.HTTP, e.HTTP, e.WS, e.WSS, cmp.Or(e.Gateway, "the session gateway is off"), e.AccessKey, e.CAFile, d.config.Data,
 		os.Getpid(), os.Getpid(), shellQuote(d.envFile), shellQuote(profile))
 	if fleet != "" {
 		text += fmt.Sprintf("  aws gamelift create-game-session --fleet-id %s --location %s "+
