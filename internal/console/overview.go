@@ -4,27 +4,51 @@ import "github.com/muster-gg/muster/internal/wire"
 
 // An overviewBody sums up the fleets of a region.
 type overviewBody struct {
-	Fleets                            []fleetRow
-	Sessions, Players, Places, Server int32
-	Empty                             bool   // there is no fleet
-	Endpoint                          string // of the commands that begin a region
+	Fleets   []fleetRow // the first ones
+	More     bool       // there are others
+	Total    totals
+	Endpoint string // of the commands that begin a region
 }
 
+// totals are those of all fleets.
+type totals struct{ Fleets, Sessions, Players, Places, Processes int64 }
+
 func overviewPage(v *visit) error {
-	rows, _, err := v.fleetRows("")
+	rows, next, err := v.fleetRows("")
 	if err != nil {
 		return err
 	}
-	b := overviewBody{Fleets: rows, Empty: len(rows) == 0, Endpoint: v.h.Endpoint}
-	for i := range rows {
-		u := &rows[i].Use
-		b.Sessions += u.ActiveGameSessionCount.Or(0)
-		b.Players += u.CurrentPlayerSessionCount.Or(0)
-		b.Places += u.MaximumPlayerSessionCount.Or(0)
-		b.Server += u.ActiveServerProcessCount.Or(0)
+	b := overviewBody{Fleets: rows, More: next != "", Endpoint: v.h.Endpoint}
+	if b.Total, err = v.totals(); err != nil {
+		return err
 	}
 	return v.show("overview", page{Title: "Overview", Nav: "/console/", Live: true, Body: b})
 }
+
+// totals adds up what is used of all fleets.
+func (v *visit) totals() (t totals, err error) {
+	in := &wire.DescribeFleetUtilizationInput{Limit: wire.Some[int32](maxUtilization)}
+	for {
+		out, err := call(v, wire.OpDescribeFleetUtilization, in)
+		if err != nil {
+			return t, err
+		}
+		for i := range out.FleetUtilization {
+			u := &out.FleetUtilization[i]
+			t.Fleets++
+			t.Sessions += int64(u.ActiveGameSessionCount.Or(0))
+			t.Players += int64(u.CurrentPlayerSessionCount.Or(0))
+			t.Places += int64(u.MaximumPlayerSessionCount.Or(0))
+			t.Processes += int64(u.ActiveServerProcessCount.Or(0))
+		}
+		if in.NextToken = out.NextToken; in.NextToken == "" {
+			return t, nil
+		}
+	}
+}
+
+// maxUtilization is how many fleets one call adds up.
+const maxUtilization = 100
 
 // pageSize is how many rows a list shows.
 const pageSize = 50
