@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/jonboulle/clockwork"
 
@@ -74,6 +75,9 @@ type Handler struct {
 	csrf   *http.CrossOriginProtection
 	lines  *loglimit.Limiter
 	hosts  map[string]bool // that requests may be for without sign-in
+
+	stopping chan struct{} // closed by Stop
+	stop     sync.Once
 }
 
 // New returns the handler of the console.
@@ -83,7 +87,7 @@ func New(c Config) (*Handler, error) {
 		return nil, errors.New("console: the endpoint must be a URL")
 	}
 	h := &Handler{Config: c, routes: http.NewServeMux(), csrf: http.NewCrossOriginProtection(),
-		lines: loglimit.New(c.Clock), pages: parsePages(),
+		lines: loglimit.New(c.Clock), pages: parsePages(), stopping: make(chan struct{}),
 		hosts: map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true, endpoint.Hostname(): true}}
 	for _, r := range table {
 		h.routes.HandleFunc(r.pattern, h.admit(r.serve))
@@ -91,6 +95,9 @@ func New(c Config) (*Handler, error) {
 	h.routes.HandleFunc("GET "+assetPrefix+"{file}", h.asset)
 	return h, nil
 }
+
+// Stop ends the streams of open pages, which try again until another process serves the port.
+func (h *Handler) Stop() { h.stop.Do(func() { close(h.stopping) }) }
 
 // Matches reports whether a request is for this package. A browser that opens the port itself is one.
 func Matches(r *http.Request) bool {

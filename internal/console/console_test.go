@@ -338,15 +338,24 @@ func TestLive(t *testing.T) {
 			t.Fatalf("read %q, %v; want %q", got, err, want)
 		}
 	}
+	pass := func(timers int, d time.Duration) {
+		t.Helper()
+		if err := w.clock.BlockUntilContext(t.Context(), timers); err != nil {
+			t.Fatal(err)
+		}
+		w.clock.Advance(d)
+	}
 	read("retry: 1000\nevent: open\ndata:\n\n")
-	w.changed <- struct{}{}
+	pass(1, liveBeat)
+	pass(1, livePause)
 	read("event: changed\ndata: 0\n\n")
 	w.changed <- struct{}{}
-	if err := w.clock.BlockUntilContext(t.Context(), 1); err != nil { // the beat's timer of the first wait goes on
-		t.Fatal(err)
-	}
-	w.clock.Advance(livePause)
+	pass(2, livePause) // the beat's timer of this wait goes on
 	read("event: changed\ndata: 1\n\n")
+	w.h.Stop()
+	if rest, err := io.ReadAll(answer.Body); err != nil || len(rest) > 0 {
+		t.Errorf("after the end: %q, %v", rest, err)
+	}
 }
 
 // TestHome leads a browser that opens the port itself to the console, and no program.

@@ -118,6 +118,7 @@ func (s *service) closeEndpoints() error {
 	first, cancelFirst := context.WithTimeout(ctx, s.cfg.ShutdownTimeout/2)
 	defer cancelFirst()
 	s.operator.Stop()
+	s.console.Stop()
 	err := errors.Join(s.gateway.close(first), s.servers.Close(ctx), s.legacy.close(ctx))
 	var stopping errgroup.Group
 	for _, server := range []interface {
