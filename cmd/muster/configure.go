@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,7 +119,7 @@ type signInConfiguration struct {
 	Region   string `json:"region"`
 	Account  string `json:"account"`
 	StartURL string `json:"startUrl"`
-	CA       string `json:"caPem"` // of a local CA; "" if the certificate is from a public one
+	CA       string `json:"caPem"` // local CA of the certificate; "" if another CA has issued it
 }
 
 // complete asks the service for what the command line does not have.
@@ -179,7 +180,21 @@ func (c *configuration) fetch(ctx context.Context) (served signInConfiguration, 
 		return served, fmt.Errorf("%s answered %s: check that the endpoint is that of Muster's API", c.service,
 			response.Status)
 	}
+	if response.TLS != nil && !issued(served.CA, response.TLS.PeerCertificates) {
+		served.CA = "" // a proxy before the service has another certificate, which is trusted without this CA
+	}
 	return served, nil
+}
+
+// issued reports whether a certificate, the first one, is from a CA; the others are those between them.
+func issued(ca string, certificates []*x509.Certificate) bool {
+	roots, between := x509.NewCertPool(), x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(ca))
+	for _, c := range certificates[1:] {
+		between.AddCert(c)
+	}
+	_, err := certificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between})
+	return err == nil
 }
 
 // keepCA stores the CA that the service has sent beside the configuration. It came over TLS, or from this machine.

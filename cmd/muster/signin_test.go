@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -266,6 +267,35 @@ func TestConfigureKeepsTheCA(t *testing.T) {
 	defer encrypted.Close()
 	other := &person{t: t, environ: []string{"HOME=" + t.TempDir()}}
 	other.run(exitFailure, []string{"configure", "--endpoint", encrypted.URL}, "--ca-bundle FILE")
+}
+
+// TestConfigureBehindProxy holds that the profile gets the service's local CA only if that CA has issued the certificate,
+// and not if a proxy has another one.
+func TestConfigureBehindProxy(t *testing.T) {
+	var ca string
+	service := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewEncoder(w).Encode(signInConfiguration{Region: "r", Account: "1", CA: ca,
+			StartURL: "https://" + r.Host + "/start"})
+	}))
+	defer service.Close()
+	own := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: service.Certificate().Raw}))
+	trusted := filepath.Join(t.TempDir(), "trusted.pem")
+	if err := os.WriteFile(trusted, []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		ca   string
+		want bool
+	}{{own, true}, {"of the service behind the proxy", false}} {
+		ca = tt.ca
+		p := &person{t: t, home: t.TempDir()}
+		p.environ = []string{"HOME=" + p.home, "AWS_CA_BUNDLE=" + trusted}
+		p.run(exitOK, []string{"configure", "--endpoint", service.URL})
+		text, err := os.ReadFile(filepath.Join(p.home, ".aws", "config"))
+		if got := strings.Contains(string(text), "ca_bundle = "); err != nil || got != tt.want {
+			t.Errorf("%s: %v\n%s", tt.ca, err, text)
+		}
+	}
 }
 
 // TestLoginByDevice polls as the service wants it, and stores the token as the AWS tools do.

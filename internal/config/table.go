@@ -58,7 +58,7 @@ func (c *Config) network() []Setting {
 		{"tls-names", "", list(&c.TLSNames, hostName),
 			"additional host names and IP addresses in the local CA's certificate"},
 		{"trusted-proxies", "", list(&c.TrustedProxies, network),
-			"networks (CIDR) of proxies whose X-Forwarded-For the service trusts"},
+			"networks (CIDR) of proxies whose X-Forwarded-For and -Proto are trusted"},
 	}, c.limits(), []row{
 		{"max-body-memory", "128", number(&c.MaxBodyMemory, 11, 1<<20),
 			"MiB of memory for bodies of API requests; above it they are throttled"},

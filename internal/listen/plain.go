@@ -212,7 +212,8 @@ func (c *conn) respond(ctx context.Context) decision {
 	defer a.Release()
 	c.request.Body = c.buf[c.head:c.size()]
 	if c.request.Client = c.peer; c.trusted {
-		c.request.Client.Address = c.server.proxies.ClientOf(c.peer.Address, c.request.Header.values(forwardedFor))
+		c.request.Client = Client{c.server.proxies.ClientOf(c.peer.Address, c.request.Header.values(forwardedFor)),
+			c.server.proxies.EncryptedOf(c.peer, c.request.Header.values(forwardedProto))}
 	}
 	c.watch.begin(c)
 	c.server.handler.Answer(ctx, &c.request, a)

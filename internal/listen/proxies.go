@@ -13,7 +13,10 @@ type Proxies []netip.Prefix
 // maxHops limits the entries of X-Forwarded-For that are read, from the right.
 const maxHops = 32
 
-const forwardedFor = "X-Forwarded-For"
+const (
+	forwardedFor   = "X-Forwarded-For"
+	forwardedProto = "X-Forwarded-Proto"
+)
 
 // ClientOf returns the address of the client: the peer of the connection, or, if that is a trusted proxy, the rightmost
 // entry of X-Forwarded-For that is not a trusted proxy. The client may have forged the entries to its left. If an entry
@@ -39,6 +42,17 @@ func (p Proxies) ClientOf(peer netip.Addr, list []string) netip.Addr {
 		hops = hops[:max(i, 0)]
 	}
 	return address
+}
+
+// EncryptedOf reports whether the client uses TLS: the peer's connection does, or the peer is a trusted proxy and its
+// X-Forwarded-Proto is https. Of several entries only the last one counts, as the client may have forged the others.
+// list is the values of the header's fields, in their order.
+func (p Proxies) EncryptedOf(peer Client, list []string) bool {
+	if peer.TLS || len(list) == 0 || !p.contain(peer.Address) {
+		return peer.TLS
+	}
+	last := list[len(list)-1]
+	return strings.EqualFold(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:]), "https")
 }
 
 func (p Proxies) contain(a netip.Addr) bool {

@@ -51,6 +51,33 @@ func TestClientAddress(t *testing.T) {
 	}
 }
 
+func TestEncryptedBehindProxy(t *testing.T) {
+	trusted := networks(t, "10.0.0.0/8", "127.0.0.1/32")
+	for _, tt := range []struct {
+		peer  string
+		tls   bool
+		proto []string
+		want  bool
+	}{
+		{"10.0.0.1", false, []string{"https"}, true},
+		{"127.0.0.1", false, []string{"HTTPS"}, true},
+		{"10.0.0.1", false, []string{"http"}, false},
+		{"10.0.0.1", false, nil, false},
+		{"10.0.0.1", false, []string{""}, false},
+		{"10.0.0.1", false, []string{"https, http"}, false}, // the client has forged the first one
+		{"10.0.0.1", false, []string{"https", "http"}, false},
+		{"10.0.0.1", false, []string{"http, https"}, true},
+		{"192.0.2.1", false, []string{"https"}, false},
+		{"127.0.0.2", false, []string{"https"}, false},
+		{"192.0.2.1", true, []string{"http"}, true},
+		{"10.0.0.1", true, nil, true},
+	} {
+		if got := trusted.EncryptedOf(Client{ParseAddress(tt.peer), tt.tls}, tt.proto); got != tt.want {
+			t.Errorf("%+v: got %v", tt, got)
+		}
+	}
+}
+
 // FuzzClientAddress: whatever a client writes before them, what the proxies have
 // added decides.
 func FuzzClientAddress(f *testing.F) {
@@ -72,14 +99,18 @@ func FuzzClientAddress(f *testing.F) {
 
 // TestClientOfRequests holds that both ways to read a request find the same client, for each request of a connection.
 func TestClientOfRequests(t *testing.T) {
-	for _, tt := range []struct{ trusted, forwarded, want string }{
-		{"127.0.0.0/8", "198.51.100.1, 203.0.113.9", "203.0.113.9"},
-		{"127.0.0.0/8", "", "127.0.0.1"},
-		{"10.0.0.0/8", "203.0.113.9", "127.0.0.1"},
+	for _, tt := range []struct {
+		trusted, forwarded, proto string
+		want                      Client
+	}{
+		{"127.0.0.0/8", "198.51.100.1, 203.0.113.9", "https", Client{ParseAddress("203.0.113.9"), true}},
+		{"127.0.0.0/8", "203.0.113.9", "http", Client{ParseAddress("203.0.113.9"), false}},
+		{"127.0.0.0/8", "", "", Client{ParseAddress("127.0.0.1"), false}},
+		{"10.0.0.0/8", "203.0.113.9", "https", Client{ParseAddress("127.0.0.1"), false}},
 	} {
-		seen := make(chan netip.Addr, 2)
+		seen := make(chan Client, 2)
 		record := handle(func(_ context.Context, r *Request, a *Answer) {
-			seen <- r.Client.Address
+			seen <- r.Client
 			a.Status = http.StatusOK
 		})
 		proxies := networks(t, tt.trusted)
@@ -87,7 +118,7 @@ func TestClientOfRequests(t *testing.T) {
 			return r.Path == "/fast"
 		}})
 		rest := &http.Server{ConnContext: proxies.ConnContext, Handler: http.HandlerFunc(
-			func(_ http.ResponseWriter, r *http.Request) { seen <- RequestOf(r).Client.Address })}
+			func(_ http.ResponseWriter, r *http.Request) { seen <- RequestOf(r).Client })}
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -104,11 +135,14 @@ func TestClientOfRequests(t *testing.T) {
 			if tt.forwarded != "" {
 				head += "X-Forwarded-For: " + tt.forwarded + "\r\n"
 			}
+			if tt.proto != "" {
+				head += "X-Forwarded-Proto: " + tt.proto + "\r\n"
+			}
 			if _, err := io.WriteString(c, head+"\r\n"); err != nil {
 				t.Fatal(err)
 			}
-			if got := (<-seen).String(); got != tt.want {
-				t.Errorf("%+v: the client of %s is %s", tt, path, got)
+			if got := <-seen; got != tt.want {
+				t.Errorf("%+v: the client of %s is %+v", tt, path, got)
 			}
 			response, err := http.ReadResponse(answers, nil)
 			if err != nil {

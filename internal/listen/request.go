@@ -26,7 +26,7 @@ type Request struct {
 // A Client has sent a request: the other end of the connection, or the client of a trusted proxy there.
 type Client struct {
 	Address netip.Addr // the zero Addr if it is not known
-	TLS     bool       // of the connection
+	TLS     bool       // of its connection; that to a trusted proxy, if the proxy reports it
 }
 
 // clientOf returns the other end of a connection.
@@ -67,7 +67,7 @@ func connectionOf(r *http.Request) connection {
 	return c
 }
 
-// Encrypted reports whether a request came over TLS, to a server with [Proxies.ConnContext].
+// Encrypted reports whether a request came over TLS, to a server with [Proxies.ConnContext]. It reads no headers.
 func Encrypted(r *http.Request) bool { return connectionOf(r).encrypted || r.TLS != nil }
 
 // RequestOf returns the request that net/http has read. Its body must still be read from r. Its client is behind the
@@ -82,8 +82,9 @@ func RequestOf(r *http.Request) Request {
 			v.Target += "?" + r.URL.RawQuery
 		}
 	}
-	v.Client = Client{TLS: Encrypted(r), Address: connectionOf(r).proxies.ClientOf(ParseAddress(r.RemoteAddr),
-		r.Header.Values(forwardedFor))}
+	peer, proxies := Client{ParseAddress(r.RemoteAddr), Encrypted(r)}, connectionOf(r).proxies
+	v.Client = Client{proxies.ClientOf(peer.Address, r.Header.Values(forwardedFor)),
+		proxies.EncryptedOf(peer, r.Header.Values(forwardedProto))}
 	v.Header = make(Header, 0, len(r.Header))
 	for name, values := range r.Header {
 		for _, value := range values {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/control/idp"
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -322,6 +325,36 @@ func TestUnencrypted(t *testing.T) {
 		t.Errorf("%v", w.cookies)
 	}
 	w.get("/start", plain).status(200).has("sso_start_url = https://identitycenter.amazonaws.com/muster-" + regionID)
+}
+
+// TestBehindProxy holds that only a trusted proxy can report that the browser uses TLS.
+func TestBehindProxy(t *testing.T) {
+	behind := func(proto string) option {
+		return func(r *http.Request) {
+			end, other := net.Pipe()
+			defer end.Close()
+			defer other.Close()
+			proxies := listen.Proxies{netip.MustParsePrefix("127.0.0.1/32")}
+			r.TLS = nil
+			r.Header.Set("X-Forwarded-For", "203.0.113.9")
+			r.Header.Set("X-Forwarded-Proto", proto)
+			*r = *r.WithContext(proxies.ConnContext(r.Context(), end))
+		}
+	}
+	credentials := map[string]string{"name": "ada", "password": goodPassword}
+	w := newWorld(t)
+	for _, test := range []struct{ peer, proto string }{
+		{"127.0.0.1:1", "http"}, {"127.0.0.1:1", ""}, {"127.0.0.2:1", "https"}, {"192.0.2.7:1", "https"},
+	} {
+		w.address = test.peer
+		w.post(signInPath, credentials, behind(test.proto)).status(403).has("Use https")
+	}
+	w.address = "127.0.0.1:1"
+	w.post(signInPath, credentials, behind("https")).status(303)
+	if c := w.cookies["__Host-muster"]; c == nil || !c.Secure {
+		t.Errorf("%v", w.cookies)
+	}
+	w.get("/start", behind("https")).status(200)
 }
 
 // A browser on this machine can use the unencrypted port of a service whose public URL is https.
