@@ -269,8 +269,8 @@ func TestConfigureKeepsTheCA(t *testing.T) {
 	other.run(exitFailure, []string{"configure", "--endpoint", encrypted.URL}, "--ca-bundle FILE")
 }
 
-// TestConfigureBehindProxy holds that the profile trusts the CA of the certificate that clients see: the service's local
-// CA, or no other than the system's when a proxy before it has a certificate of its own.
+// TestConfigureBehindProxy holds that the profile gets the service's local CA only if that CA has issued the
+// certificate, and not if a proxy has another one.
 func TestConfigureBehindProxy(t *testing.T) {
 	var ca string
 	service := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

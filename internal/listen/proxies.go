@@ -45,8 +45,8 @@ func (p Proxies) ClientOf(peer netip.Addr, list []string) netip.Addr {
 }
 
 // EncryptedOf reports whether the client uses TLS: the peer's connection does, or the peer is a trusted proxy and its
-// X-Forwarded-Proto is https. Of several entries the last one is the peer's; the client may have forged the others. list
-// is the values of the header's fields, in their order.
+// X-Forwarded-Proto is https. Of several entries only the last one counts, as the client may have forged the others.
+// list is the values of the header's fields, in their order.
 func (p Proxies) EncryptedOf(peer Client, list []string) bool {
 	if peer.TLS || len(list) == 0 || !p.contain(peer.Address) {
 		return peer.TLS
