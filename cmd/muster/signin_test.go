@@ -269,8 +269,8 @@ func TestConfigureKeepsTheCA(t *testing.T) {
 	other.run(exitFailure, []string{"configure", "--endpoint", encrypted.URL}, "--ca-bundle FILE")
 }
 
-// TestConfigureBehindProxy holds that the profile gets the service's local CA only if that CA has issued the certificate,
-// and not if a proxy has another one.
+// TestConfigureBehindProxy holds that the profile gets the service's local CA only if that CA has issued the
+// certificate, and not if a proxy has another one.
 func TestConfigureBehindProxy(t *testing.T) {
 	var ca string
 	service := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
