@@ -22,9 +22,10 @@ type Timeline struct {
 	Location       string                  `json:"location"`
 	Name           string                  `json:"name,omitempty"`
 	Status         fleet.GameSessionStatus `json:"status"`
-	Facts          []TimelineFact          `json:"facts"`                           // oldest first
-	PlayerSessions []TimelinePlayer        `json:"playerSessions"`                  // that Facts has, in the order of their reservation
-	Omitted        int                     `json:"omittedPlayerSessions,omitempty"` // further ones
+	Facts          []TimelineFact          `json:"facts"` // oldest first
+	// PlayerSessions are those of Facts, in the order of their reservation.
+	PlayerSessions []TimelinePlayer `json:"playerSessions"`
+	Omitted        int              `json:"omittedPlayerSessions,omitempty"` // further ones
 }
 
 // A TimelineSubject is what a fact of a timeline is about.

@@ -20,7 +20,8 @@ func TestTimes(t *testing.T) {
 	w.do(AcceptPlayer{key("a"), "game", ids[1]}) // repeated: nothing changes
 	w.wait(time.Minute)
 	w.do(RemovePlayer{key("a"), "game", ids[1]})
-	w.do(BackfillGameSession{GameSession: "game", Match: "m", Players: []NewPlayer{{PlayerID: "dan", Random: w.random()}}})
+	w.do(BackfillGameSession{GameSession: "game", Match: "m",
+		Players: []NewPlayer{{PlayerID: "dan", Random: w.random()}}})
 	filled := w.now
 	w.wait(time.Second)
 	w.do(TerminateGameSession{ID: "game"})

@@ -19,8 +19,8 @@ func fleetIn(gameSession string) string {
 	return anyFleet
 }
 
-// timeline returns the timeline of a game session. A caller that may search all fleets, but is denied one, is denied its
-// game sessions too.
+// timeline returns the timeline of a game session. A caller that may search all fleets, but is denied one, is denied
+// its game sessions too.
 func (d *Handler) timeline(c *call) (any, error) {
 	id := c.PathValue("id")
 	t, err := d.Region.Timeline(c.Context(), id, maxTimeline)
