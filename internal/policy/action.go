@@ -14,8 +14,8 @@ const (
 	musterActions = "AssignmentDelete AssignmentPut AuditRead BackupCreate ConsoleUse EndedSessionRead EventRead" +
 		" GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate LegacyRead NodeRead" +
 		" NodeRemove PlacementRead PolicyCheck PolicyDelete PolicyPut PolicyRead ProviderDelete ProviderPut" +
-		" ProviderRead RoleDelete RolePut RoleRead RootKeyRotate SecretRotate SessionEnd SessionRead SettingsPut SettingsRead" +
-		" TicketExplain Unlock UserDelete UserPut UserRead"
+		" ProviderRead RoleDelete RolePut RoleRead RootKeyRotate SecretRotate SessionEnd SessionRead SettingsPut" +
+		" SettingsRead TicketExplain Unlock UserDelete UserPut UserRead"
 	stsActions = "AssumeRole AssumeRoleWithWebIdentity GetAccessKeyInfo GetCallerIdentity GetSessionToken" +
 		" SetSourceIdentity TagSession"
 )
