@@ -17,7 +17,7 @@ const maxRows = 40
 
 // The layout of a timeline, in pixels.
 const (
-	lineLeft   = 168 // where the lines begin, right of the names
+	lineLeft   = 180 // where the lines begin, right of the names
 	lineRight  = 928
 	lineWidth  = 960
 	rowHeight  = 40
@@ -160,7 +160,7 @@ func scale(facts []control.TimelineFact, last time.Time) map[time.Time]int {
 	sums := make([]float64, len(times))
 	for i := 1; i < len(times); i++ {
 		gap := float64(times[i].Sub(times[i-1]).Milliseconds())
-		sums[i] = sums[i-1] + 3 + math.Log2(1+gap/20)
+		sums[i] = sums[i-1] + 6 + math.Log2(1+gap/20)
 	}
 	at := map[time.Time]int{}
 	for i, t := range times {
