@@ -19,10 +19,10 @@ const maxRows = 40
 const (
 	lineLeft   = 180 // where the lines begin, right of the names
 	lineRight  = 928
-	lineWidth  = 960
+	lineWidth  = 1016
 	rowHeight  = 40
 	rowMiddle  = 22
-	charWidth  = 7  // at most, of a label
+	charWidth  = 8  // at most, of a label
 	maxName    = 20 // characters
 	sameLabels = 6  // between two labels
 )

@@ -180,7 +180,7 @@ func TestTimelinePage(t *testing.T) {
 	w.answers["Timeline"] = line
 	page := func() string { return w.do("GET", "/console/game-session?id="+url.QueryEscape(id), nil).Body.String() }
 	text := page()
-	for _, want := range []string{`<section data-live id="timeline"`, `<svg width="960" height="240"`,
+	for _, want := range []string{`<section data-live id="timeline"`, `<svg width="1016" height="240"`,
 		`<td>bob</td><td>TIMEDOUT </td><td>1 m 0.000 s</td>`, `<td>3.400 s</td>`, "3 more player sessions are not drawn"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
