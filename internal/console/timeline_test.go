@@ -181,7 +181,8 @@ func TestTimelinePage(t *testing.T) {
 	page := func() string { return w.do("GET", "/console/game-session?id="+url.QueryEscape(id), nil).Body.String() }
 	text := page()
 	for _, want := range []string{`<section data-live id="timeline"`, `<svg width="1016" height="240"`,
-		`<td>bob</td><td>TIMEDOUT </td><td>1 m 0.000 s</td>`, `<td>3.400 s</td>`, "3 more player sessions are not drawn"} {
+		`<td>bob</td><td>TIMEDOUT </td><td>1 m 0.000 s</td>`, `<td>3.400 s</td>`,
+		"3 more player sessions are not drawn"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
 		}
@@ -192,7 +193,8 @@ func TestTimelinePage(t *testing.T) {
 		}
 	}
 	drawing, table, _ := strings.Cut(text, "</svg>")
-	titles := regexp.MustCompile(` at \d\d:\d\d:\d\d\.\d{3}(, after ([^<]*))?</title>`).FindAllStringSubmatch(drawing, -1)
+	title := regexp.MustCompile(` at \d\d:\d\d:\d\d\.\d{3}(, after ([^<]*))?</title>`)
+	titles := title.FindAllStringSubmatch(drawing, -1)
 	if n := strings.Count(table, "<tr><td><time"); n != len(line.Facts) || len(titles) != n {
 		t.Errorf("the table has %d facts, the drawing %d, of %d", n, len(titles), len(line.Facts))
 	}
