@@ -20,7 +20,9 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/policy"
 	"github.com/muster-gg/muster/internal/telemetry/loglimit"
 )
 
@@ -33,12 +35,16 @@ type Calls interface {
 type Region interface {
 	// Changes returns a channel that has an element after something has changed. The caller calls end.
 	Changes() (changed <-chan struct{}, end func())
+
+	// Timeline returns the timeline of a game session, with at most the given number of player sessions.
+	Timeline(ctx context.Context, gameSession string, players int) (*control.Timeline, error)
 }
 
-// Access knows who has signed in. *access.Access implements it.
+// Access knows who has signed in, and what they may do. *access.Access implements it.
 type Access interface {
 	PersonIdentity(p *access.Person) *access.Identity
 	LocalIdentity() *access.Identity
+	Allow(id *access.Identity, from access.Origin, action policy.Action, resources ...string) error
 }
 
 // Config configures a Handler. All fields are required unless they say otherwise.
@@ -57,6 +63,7 @@ type Config struct {
 	Insecure bool
 
 	RegionName string
+	Account    string // in ARNs
 	Endpoint   string // URL of the API, for commands that pages show
 
 	Ready func(context.Context) bool // waits until requests can be answered

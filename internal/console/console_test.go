@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"html/template"
 	"io"
 	"log/slog"
@@ -16,7 +17,9 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/policy"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
@@ -68,6 +71,19 @@ func (w *world) Invoke(_ context.Context, id *access.Identity, _ access.Origin, 
 }
 
 func (w *world) Changes() (changed <-chan struct{}, end func()) { return w.changed, func() {} }
+
+func (w *world) Timeline(_ context.Context, id string, players int) (*control.Timeline, error) {
+	w.inputs["Timeline"] = fmt.Sprint(id, " ", players)
+	if t, ok := w.answers["Timeline"].(*control.Timeline); ok {
+		return t, nil
+	}
+	return nil, fault.New(fault.NotFound, "no timeline")
+}
+
+func (w *world) Allow(_ *access.Identity, _ access.Origin, action policy.Action, resources ...string) error {
+	w.inputs[action.String()] = resources
+	return w.fails[action.String()]
+}
 
 func (w *world) PersonIdentity(p *access.Person) *access.Identity {
 	return &access.Identity{User: p.User.Name}

@@ -65,8 +65,9 @@ func (v *visit) searchSessions(b *sessionsBody, token string) error {
 // A sessionBody is a game session with its players.
 type sessionBody struct {
 	wire.GameSession
-	Players []playerRow
-	Next    string
+	Players  []playerRow
+	Next     string
+	Timeline *timelineView // nil: whoever has signed in may not see it
 }
 
 // A playerRow is a player session.
@@ -119,7 +120,8 @@ func (v *visit) gameSession(id string) (*sessionBody, error) {
 		b.Players = append(b.Players, row)
 	}
 	b.Next = players.NextToken
-	return b, nil
+	b.Timeline, err = v.timeline(id, b.FleetId)
+	return b, err
 }
 
 func createGameSession(v *visit) error {

@@ -283,8 +283,9 @@ type Slot struct {
 
 // PlayerAccepted makes a player session ACTIVE.
 type PlayerAccepted struct {
-	Session uint64 `cbor:"1,keyasint"`
-	Index   uint32 `cbor:"2,keyasint"`
+	Session uint64     `cbor:"1,keyasint"`
+	Index   uint32     `cbor:"2,keyasint"`
+	At      event.Time `cbor:"3,keyasint,omitempty"` // 0: an earlier release did not store it
 }
 
 // PlayerRemoved makes a player session COMPLETED.

@@ -84,7 +84,7 @@ func TestCodecLeavesTheUnusual(t *testing.T) {
 	}
 	// PlayerAccepted with a later field
 	f, _, err := types.Next([]byte("\x83\x18\x78\x07\xa3\x01\x05\x02\x06\x18\x99\x00"))
-	if want := (&PlayerAccepted{5, 6}); err != nil || !reflect.DeepEqual(f.Body, want) {
+	if want := (&PlayerAccepted{Session: 5, Index: 6}); err != nil || !reflect.DeepEqual(f.Body, want) {
 		t.Errorf("got %+v, %v", f.Body, err)
 	}
 }

@@ -234,7 +234,9 @@ func (r *Room) terminate(g *GameSession, now event.Time) []any {
 func (c TerminateGameSession) answer(r *Room) any { return r.sessionOrNil(c.ID) }
 
 func (e *GameSessionTerminating) apply(r *Room) {
-	r.changeSession(e.Ordinal, func(g *GameSession) { g.Status, g.ActivateBy, g.ConfirmBy = Terminating, 0, 0 })
+	r.changeSession(e.Ordinal, func(g *GameSession) {
+		g.Status, g.ActivateBy, g.ConfirmBy, g.TerminatingSince = Terminating, 0, 0, e.At
+	})
 }
 
 // endSession returns the event that makes a game session TERMINATED.

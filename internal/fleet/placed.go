@@ -90,7 +90,7 @@ func (c BackfillGameSession) answer(r *Room) any {
 
 func (e *GameSessionBackfilled) apply(r *Room) {
 	r.changeSession(e.Ordinal, func(g *GameSession) {
-		g.MatchmakerData, g.Filled = e.MatchmakerData, e.Match
+		g.MatchmakerData, g.Filled, g.FilledAt = e.MatchmakerData, e.Match, e.At
 		r.admit(g, newPlayerSessions(g, e.Slots, e.At, e.Expires))
 	})
 	r.indexPlayers(e.Slots, e.Ordinal)

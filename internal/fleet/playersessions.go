@@ -156,7 +156,7 @@ type AcceptPlayer struct {
 	PlayerSession PlayerSessionID `cbor:"4,keyasint,omitzero"`
 }
 
-func (c AcceptPlayer) decide(r *Room, _ event.Time) ([]any, error) {
+func (c AcceptPlayer) decide(r *Room, now event.Time) ([]any, error) {
 	g, p, err := r.hostedPlayer(c.ProcessKey, c.GameSession, c.PlayerSession)
 	switch {
 	case err != nil:
@@ -169,7 +169,7 @@ func (c AcceptPlayer) decide(r *Room, _ event.Time) ([]any, error) {
 		return nil, fault.New(fault.Conflict, "Player session %s is %s instead of RESERVED. The player needs a new "+
 			"player session.", p.ID, p.Status)
 	}
-	return []any{&PlayerAccepted{Session: g.Ordinal, Index: p.Index}}, nil
+	return []any{&PlayerAccepted{Session: g.Ordinal, Index: p.Index, At: now}}, nil
 }
 
 func (AcceptPlayer) answer(*Room) any { return nil }
@@ -180,6 +180,7 @@ func (e *PlayerAccepted) apply(r *Room) {
 		if i, ok := g.slotOf(e.Index); ok {
 			next := *g.CurrentPlayers[i]
 			next.Status, next.Expires = InGame, 0
+			next.accept(e.At)
 			r.ownSlots(g)
 			g.CurrentPlayers[i] = &next
 		}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -161,6 +162,9 @@ type GameSession struct {
 	Filled         string            `cbor:"28,keyasint,omitempty"` // id of the last match that was backfilled
 	// how many ended player sessions are only in the history
 	Archived uint32 `cbor:"29,keyasint,omitempty"`
+	// when it was asked to end; 0: it was not, or in a release that did not store the time. FilledAt likewise
+	TerminatingSince event.Time `cbor:"30,keyasint,omitempty"`
+	FilledAt         event.Time `cbor:"31,keyasint,omitempty"` // when the last match was backfilled
 
 	ownership
 }
@@ -238,13 +242,31 @@ const (
 // A PlayerSession is a slot in a game session that a player holds or has held.
 type PlayerSession struct {
 	ID       PlayerSessionID     `cbor:"1,keyasint"`
-	Index    uint32              `cbor:"2,keyasint"` // order of creation in the game session, from 0
+	Index    uint32              `cbor:"2,keyasint"`           // order of creation in the game session, from 0
+	Joined   uint32              `cbor:"9,keyasint,omitempty"` // see Accepted; beside Index it takes no memory
 	PlayerID string              `cbor:"3,keyasint"`
 	Data     string              `cbor:"4,keyasint,omitempty"`
 	Status   PlayerSessionStatus `cbor:"5,keyasint" often:"ACTIVE|RESERVED|COMPLETED|TIMEDOUT"`
 	Created  event.Time          `cbor:"6,keyasint"`
 	Expires  event.Time          `cbor:"7,keyasint,omitempty"` // while RESERVED
 	Ended    event.Time          `cbor:"8,keyasint,omitempty"`
+}
+
+// Accepted returns when the player session became ACTIVE. It is zero if the player never connected, or did so in a
+// release that did not store the time.
+func (p *PlayerSession) Accepted() event.Time {
+	if p.Joined == 0 {
+		return 0
+	}
+	return p.Created + event.Time(p.Joined-1)
+}
+
+// accept records when the player connected: Joined is 1 more than the milliseconds since Created. A clock that was set
+// back makes it 1.
+func (p *PlayerSession) accept(at event.Time) {
+	if at != 0 { // an event of an earlier release has no time
+		p.Joined = uint32(min(max(at-p.Created, 0)+1, math.MaxUint32))
+	}
 }
 
 // earliest returns the earliest time that is set, or zero.

@@ -49,6 +49,14 @@ func (region) ExplainTicket(_ context.Context, id string) (*control.TicketExplan
 	return &control.TicketExplanation{Ticket: "t", Explanation: &matcher.Explanation{Pool: 3}}, nil
 }
 
+// Timeline knows game session g of fleet fleet-1.
+func (region) Timeline(_ context.Context, id string, players int) (*control.Timeline, error) {
+	if id != "g" && id != timelineARN {
+		return nil, fault.New(fault.NotFound, "Game session %s not found", id)
+	}
+	return &control.Timeline{GameSessionArn: timelineARN, FleetID: timelineFleet, Omitted: players}, nil
+}
+
 // EndedSessions answers with what it understood.
 func (region) EndedSessions(_ context.Context, q control.EndedQuery) (*control.EndedSessions, error) {
 	return &control.EndedSessions{NextToken: fmt.Sprintf("%+v %v", q, q.Property)}, nil

@@ -21,7 +21,7 @@ import (
 type route struct {
 	pattern  string // of http.ServeMux: method and path
 	action   string // asked of Access.Allow, without its prefix; "": anyone with a valid signature
-	resource string // KIND/NAME of the ARN, with {wildcards} of the path; "": what the body names, or "*"
+	resource string // KIND/NAME of the ARN, with {wildcards} of the path, or {fleet}; "": what the body names, or "*"
 	endpoint
 	notes note
 }
@@ -173,6 +173,9 @@ func (d *Handler) resources(r *route, c *call) (arns []string) {
 	case r.resource != "":
 		for name := range strings.FieldsSeq(r.resource) {
 			names = append(names, wildcard.ReplaceAllStringFunc(name, func(w string) string {
+				if w == "{fleet}" {
+					return fleetIn(c.PathValue("id"))
+				}
 				return c.PathValue(strings.Trim(w, "{}"))
 			}))
 		}
@@ -180,9 +183,14 @@ func (d *Handler) resources(r *route, c *call) (arns []string) {
 		names = r.names(c)
 	}
 	for _, name := range names {
-		arns = append(arns, "arn:aws:muster:"+d.RegionName+":"+d.Account+":"+groupName(name))
+		arns = append(arns, d.resource(groupName(name)))
 	}
 	return arns
+}
+
+// resource returns the ARN of a resource of these requests.
+func (d *Handler) resource(name string) string {
+	return "arn:aws:muster:" + d.RegionName + ":" + d.Account + ":" + name
 }
 
 // groupName returns the resource of a subject: a user, or a group that is written as @NAME.

@@ -76,8 +76,8 @@ func TestBuiltins(t *testing.T) {
 				name == "ConsoleUse") ||
 				service == "iam" && prefixed(name, "Get", "List") || name == "GetAccessKeyInfo"
 		}),
-		"MusterViewer": {"muster:ConsoleUse", "muster:EndedSessionRead", "muster:EventRead", "muster:LegacyRead",
-			"muster:NodeRead", "muster:PlacementRead", "muster:TicketExplain"},
+		"MusterViewer": {"muster:ConsoleUse", "muster:EndedSessionRead", "muster:EventRead", "muster:GameSessionRead",
+			"muster:LegacyRead", "muster:NodeRead", "muster:PlacementRead", "muster:TicketExplain"},
 		"GameLiftFleetHost": gamelift(`DeregisterCompute DescribeCompute DescribeFleetAttributes
 			DescribeFleetLocationAttributes DescribeRuntimeConfiguration GetComputeAuthToken ListCompute
 			RegisterCompute`),

@@ -77,7 +77,8 @@ func (s *service) openEndpoints(context.Context) error {
 	s.console, err = console.New(console.Config{
 		Calls: handler, Region: s.plane, Access: s.plane, Person: s.signin.Person,
 		Open: s.cfg.OpenConsole == config.On, Insecure: s.cfg.InsecureSignIn == config.On,
-		RegionName: s.cfg.Region, Endpoint: s.pagesURL(), Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		RegionName: s.cfg.Region, Account: s.cfg.Account, Endpoint: s.pagesURL(), Ready: s.awaitReady,
+		Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	if err != nil {
 		return err

@@ -29,7 +29,9 @@ function update(old, fresh) {
     const before = cell.id ? document.getElementById(cell.id) : null;
     if (before && facts(before) !== facts(cell)) cell.classList.add("changed");
   }
+  const moved = [...old.querySelectorAll(".scroll")].map((e) => e.scrollLeft);
   old.replaceWith(fresh);
+  fresh.querySelectorAll(".scroll").forEach((e, i) => (e.scrollLeft = moved[i] ?? 0));
 }
 
 /** The markup without what scripts add. @param {Element} e */
