@@ -17,11 +17,13 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/policy"
 	"github.com/muster-gg/muster/internal/telemetry/loglimit"
 )
@@ -35,6 +37,9 @@ type Calls interface {
 type Region interface {
 	// Changes returns a channel that has an element after something has changed. The caller calls end.
 	Changes() (changed <-chan struct{}, end func())
+
+	// Counts adds up the numbers of the region.
+	Counts(ctx context.Context) (fleet.Counts, error)
 
 	// Timeline returns the timeline of a game session, with at most the given number of player sessions.
 	Timeline(ctx context.Context, gameSession string, players int) (*control.Timeline, error)
@@ -62,6 +67,10 @@ type Config struct {
 	// Insecure serves pages over unencrypted connections from other machines too.
 	Insecure bool
 
+	// Reservation is how long a player session stays RESERVED.
+	Reservation time.Duration
+
+	CA         string // file of the CA that programs must be told to trust; "": none
 	RegionName string
 	Account    string // in ARNs
 	Endpoint   string // URL of the API, for commands that pages show

@@ -19,6 +19,7 @@ import (
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/policy"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -43,7 +44,7 @@ func newWorld(t *testing.T, change ...func(*Config)) *world {
 		inputs: map[string]any{}, answers: map[string]any{}, fails: map[string]error{}, changed: make(chan struct{}, 1)}
 	c := Config{Calls: w, Region: w, Access: w, Person: func(*http.Request) (*access.Person, bool) {
 		return w.person, w.person != nil
-	}, Open: true, RegionName: "eu-west-1", Endpoint: "http://127.0.0.1:9080",
+	}, Open: true, Reservation: time.Minute, RegionName: "eu-west-1", Endpoint: "http://127.0.0.1:9080",
 		Ready: func(context.Context) bool { return true }, Clock: w.clock, Log: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&c)
@@ -88,6 +89,8 @@ func (w *world) Allow(_ *access.Identity, _ access.Origin, action policy.Action,
 func (w *world) PersonIdentity(p *access.Person) *access.Identity {
 	return &access.Identity{User: p.User.Name}
 }
+
+func (w *world) Counts(context.Context) (fleet.Counts, error) { return fleet.Counts{Active: 1}, nil }
 
 func (w *world) LocalIdentity() *access.Identity { return &access.Identity{Root: true} }
 
@@ -256,7 +259,7 @@ func TestAdmission(t *testing.T) {
 // TestOtherSites: a page of another site changes nothing.
 func TestOtherSites(t *testing.T) {
 	w := newWorld(t)
-	out := w.do("POST", "/console/locations", url.Values{"name": {"x"}}, func(r *http.Request) {
+	out := w.do("POST", "/console/locations", url.Values{"location-name": {"x"}}, func(r *http.Request) {
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
 		r.Header.Set("Origin", "https://evil.example")
 	})
@@ -270,7 +273,7 @@ func TestRefusedForm(t *testing.T) {
 	w := newWorld(t)
 	w.answers["ListLocations"] = &wire.ListLocationsOutput{}
 	w.fails["CreateLocation"] = fault.New(fault.AccessDenied, "User: ada is not authorized")
-	out := w.do("POST", "/console/locations", url.Values{"name": {"attic"}})
+	out := w.do("POST", "/console/locations", url.Values{"location-name": {"attic"}})
 	for _, want := range []string{"AccessDeniedException: User: ada is not authorized", `value="attic"`} {
 		if !strings.Contains(out.Body.String(), want) {
 			t.Errorf("no %s in %s", want, out.Body)
@@ -290,7 +293,7 @@ func TestWizard(t *testing.T) {
 	w.answers["ListLocations"] = &wire.ListLocationsOutput{
 		Locations: []wire.LocationModel{{LocationName: "custom-home"}}}
 	w.answers["CreateFleet"] = &wire.CreateFleetOutput{FleetAttributes: &wire.FleetAttributes{FleetId: "fleet-1"}}
-	form := url.Values{"name": {"Bob's fleet"}, "location": {"custom-home"}, "to": {"2"}}
+	form := url.Values{"fleet-name": {"Bob's fleet"}, "location": {"custom-home"}, "to": {"2"}}
 	if out := w.do("POST", "/console/fleets/create", form); !strings.Contains(out.Body.String(), "checked") ||
 		!strings.Contains(out.Body.String(), `value="Bob&#39;s fleet"`) {
 		t.Errorf("step 2 forgets: %s", out.Body)

@@ -173,7 +173,7 @@ func addCompute(v *visit) error {
 	if err != nil {
 		return err
 	}
-	b.ComputeName, b.ComputeIP, b.ComputeLocation = v.form("name"), v.form("ip"), v.form("location")
+	b.ComputeName, b.ComputeIP, b.ComputeLocation = v.form("compute-name"), v.form("ip"), v.form("location")
 	out, err := call(v, wire.OpRegisterCompute, &wire.RegisterComputeInput{FleetId: b.FleetId,
 		ComputeName: b.ComputeName, IpAddress: b.ComputeIP, Location: b.ComputeLocation})
 	if err != nil {
@@ -188,14 +188,19 @@ func addCompute(v *visit) error {
 		return err
 	}
 	b.Added = &addedCompute{Compute: *out.Compute, Token: token.AuthToken, Expires: token.ExpirationTimestamp,
-		Command: serverCommand(out.Compute, token.AuthToken)}
+		Command: v.serverCommand(out.Compute, token.AuthToken)}
 	return v.showFleet(b, nil)
 }
 
-// serverCommand sets the variables that the server SDKs read, and starts a game server.
+// serverCommand sets the variables that the server SDKs read, and starts a game server. The CA is for those that use
+// OpenSSL, and for Go.
 // Source: server SDK 5, "GAMELIFT_SDK_…" of InitSDK.
-func serverCommand(c *wire.Compute, token string) string {
-	return "GAMELIFT_SDK_WEBSOCKET_URL=" + quote(c.GameLiftServiceSdkEndpoint) +
+func (v *visit) serverCommand(c *wire.Compute, token string) string {
+	ca := ""
+	if v.h.CA != "" {
+		ca = "SSL_CERT_FILE=" + quote(v.h.CA) + " \\\n  "
+	}
+	return ca + "GAMELIFT_SDK_WEBSOCKET_URL=" + quote(c.GameLiftServiceSdkEndpoint) +
 		" \\\n  GAMELIFT_SDK_FLEET_ID=" + quote(c.FleetId) +
 		" \\\n  GAMELIFT_SDK_HOST_ID=" + quote(c.ComputeName) +
 		" \\\n  GAMELIFT_SDK_PROCESS_ID=$(uuidgen)" +
@@ -208,7 +213,7 @@ func deregisterCompute(v *visit) error {
 	if err != nil {
 		return err
 	}
-	in := &wire.DeregisterComputeInput{FleetId: b.FleetId, ComputeName: v.form("name")}
+	in := &wire.DeregisterComputeInput{FleetId: b.FleetId, ComputeName: v.form("compute-name")}
 	if _, err := call(v, wire.OpDeregisterCompute, in); err != nil {
 		return v.showFleet(b, err)
 	}

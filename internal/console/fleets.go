@@ -64,7 +64,7 @@ func wizardSubmit(v *visit) error {
 
 func (v *visit) newFleet() *wire.CreateFleetInput {
 	in := &wire.CreateFleetInput{
-		Name: v.form("name"), Description: v.form("description"), ComputeType: wire.ComputeTypeAnywhere,
+		Name: v.form("fleet-name"), Description: v.form("description"), ComputeType: wire.ComputeTypeAnywhere,
 	}
 	if cost := v.form("cost"); cost != "" {
 		in.AnywhereConfiguration = &wire.AnywhereConfiguration{Cost: cost}
@@ -81,7 +81,7 @@ func (v *visit) wizard(step int, refused error) error {
 	if err != nil {
 		return err
 	}
-	b := wizardBody{Step: step, Name: v.form("name"), Description: v.form("description"), Cost: v.form("cost"),
+	b := wizardBody{Step: step, Name: v.form("fleet-name"), Description: v.form("description"), Cost: v.form("cost"),
 		Chosen: v.r.Form["location"]}
 	chosen := map[string]bool{}
 	for _, name := range b.Chosen {

@@ -28,7 +28,7 @@ func (v *visit) locations(name string, refused error) error {
 }
 
 func createLocation(v *visit) error {
-	name := strings.TrimSpace(v.form("name"))
+	name := strings.TrimSpace(v.form("location-name"))
 	full := name
 	if !strings.HasPrefix(name, "custom-") {
 		full = "custom-" + name

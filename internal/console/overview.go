@@ -1,17 +1,18 @@
 package console
 
-import "github.com/muster-gg/muster/internal/wire"
+import (
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/policy"
+	"github.com/muster-gg/muster/internal/wire"
+)
 
 // An overviewBody sums up the fleets of a region.
 type overviewBody struct {
-	Fleets   []fleetRow // the first ones
-	More     bool       // there are others
-	Total    totals
-	Endpoint string // of the commands that begin a region
+	Fleets   []fleetRow    // the first ones
+	More     bool          // there are others
+	Total    *fleet.Counts // of the region; nil: not for this person
+	Endpoint string        // of the commands that begin a region
 }
-
-// totals are those of all fleets.
-type totals struct{ Fleets, Sessions, Players, Places, Processes int64 }
 
 func overviewPage(v *visit) error {
 	rows, next, err := v.fleetRows("")
@@ -19,36 +20,18 @@ func overviewPage(v *visit) error {
 		return err
 	}
 	b := overviewBody{Fleets: rows, More: next != "", Endpoint: v.h.Endpoint}
-	if b.Total, err = v.totals(); err != nil {
-		return err
+	if v.h.Access.Allow(v.id, v.from, describeUtilization) == nil { // of all fleets
+		total, err := v.h.Region.Counts(v.ctx)
+		if err != nil {
+			return err
+		}
+		b.Total = &total
 	}
 	return v.show("overview", page{Title: "Overview", Nav: "/console/", Live: true, Body: b})
 }
 
-// totals adds up what is used of all fleets.
-func (v *visit) totals() (t totals, err error) {
-	in := &wire.DescribeFleetUtilizationInput{Limit: wire.Some[int32](maxUtilization)}
-	for {
-		out, err := call(v, wire.OpDescribeFleetUtilization, in)
-		if err != nil {
-			return t, err
-		}
-		for i := range out.FleetUtilization {
-			u := &out.FleetUtilization[i]
-			t.Fleets++
-			t.Sessions += int64(u.ActiveGameSessionCount.Or(0))
-			t.Players += int64(u.CurrentPlayerSessionCount.Or(0))
-			t.Places += int64(u.MaximumPlayerSessionCount.Or(0))
-			t.Processes += int64(u.ActiveServerProcessCount.Or(0))
-		}
-		if in.NextToken = out.NextToken; in.NextToken == "" {
-			return t, nil
-		}
-	}
-}
-
-// maxUtilization is how many fleets one call adds up.
-const maxUtilization = 100
+// describeUtilization is the operation whose answers the totals add up.
+var describeUtilization, _ = policy.ActionOf("gamelift:DescribeFleetUtilization")
 
 // pageSize is how many rows a list shows.
 const pageSize = 50

@@ -76,9 +76,6 @@ type playerRow struct {
 	Left time.Duration // until a RESERVED one times out
 }
 
-// reservation is how long a player session stays RESERVED. Source: API reference, CreatePlayerSession.
-const reservation = time.Minute
-
 func gameSessionPage(v *visit) error {
 	b, err := v.gameSession(v.form("id"))
 	if err != nil {
@@ -115,7 +112,7 @@ func (v *visit) gameSession(id string) (*sessionBody, error) {
 	for _, p := range players.PlayerSessions {
 		row := playerRow{PlayerSession: p}
 		if p.Status == wire.PlayerSessionStatusReserved {
-			row.Left = max(0, p.CreationTime.Add(reservation).Sub(now)).Truncate(time.Second)
+			row.Left = max(0, p.CreationTime.Add(v.h.Reservation).Sub(now)).Truncate(time.Second)
 		}
 		b.Players = append(b.Players, row)
 	}
@@ -133,7 +130,8 @@ func createGameSession(v *visit) error {
 	if err != nil {
 		return v.showFleet(b, invalid("MaximumPlayerSessionCount: type a number of players."))
 	}
-	out, err := call(v, wire.OpCreateGameSession, &wire.CreateGameSessionInput{FleetId: b.FleetId, Name: v.form("name"),
+	out, err := call(v, wire.OpCreateGameSession, &wire.CreateGameSessionInput{FleetId: b.FleetId,
+		Name:                      v.form("session-name"),
 		MaximumPlayerSessionCount: wire.Some(int32(most)), Location: v.form("location")})
 	if err != nil {
 		return v.showFleet(b, err)

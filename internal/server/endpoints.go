@@ -76,8 +76,9 @@ func (s *service) openEndpoints(context.Context) error {
 	})
 	s.console, err = console.New(console.Config{
 		Calls: handler, Region: s.plane, Access: s.plane, Person: s.signin.Person,
-		Open: s.cfg.OpenConsole == config.On, Insecure: s.cfg.InsecureSignIn == config.On,
-		RegionName: s.cfg.Region, Account: s.cfg.Account, Endpoint: s.pagesURL(), Ready: s.awaitReady,
+		Reservation: s.cfg.ReservationTimeout,
+		Open:        s.cfg.OpenConsole == config.On, Insecure: s.cfg.InsecureSignIn == config.On,
+		CA: s.caFile, RegionName: s.cfg.Region, Account: s.cfg.Account, Endpoint: s.pagesURL(), Ready: s.awaitReady,
 		Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	if err != nil {

@@ -15,8 +15,11 @@ function replace(next) {
   for (const part of document.querySelectorAll("[data-live]")) {
     const other = next.getElementById(part.id);
     // A part in which somebody works stays as it is until they leave it.
-    if (!other || part.contains(document.activeElement) || part.querySelector("details[open]")) continue;
-    update(part, document.importNode(other, true));
+    const active = document.activeElement;
+    if (!other || (active !== part && part.contains(active)) || part.querySelector("details[open]")) continue;
+    const fresh = document.importNode(other, true);
+    update(part, fresh);
+    if (active === part && fresh instanceof HTMLElement) fresh.focus();
   }
   prepare(document);
 }
