@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/style"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/control/idp"
 	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/style"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
