@@ -1,11 +1,11 @@
 // Package console is the endpoint of the web pages with which operators see and change a region.
 //
-// It has no power of its own: a page calls the operations of the API as whoever has signed in, through
+// It has no power of its own: a page calls the operations of the API as the person who has signed in, through
 // [Calls], with the same decisions, checks and records as signed calls. What is not an operation of GameLift it reads
 // through [Region], after the same decision.
 //
 // Pages are made on the server and work without scripts. Parts of a page with the attribute data-live are read again
-// when the region changes: live.js waits for a signal of /console/live, gets the page once more, and replaces the parts
+// when the region changes: console.js waits for a signal of /console/live, gets the page once more, and replaces the parts
 // that differ. The server keeps nothing about an open page but a channel.
 package console
 
@@ -49,7 +49,7 @@ type Region interface {
 type Access interface {
 	PersonIdentity(p *access.Person) *access.Identity
 	LocalIdentity() *access.Identity
-	Allow(id *access.Identity, from access.Origin, action policy.Action, resources ...string) error
+	Permits(id *access.Identity, from access.Origin, action policy.Action, resources ...string) bool
 }
 
 // Config configures a Handler. All fields are required unless they say otherwise.

@@ -88,45 +88,53 @@ func (v *visit) fleet(tab string) (*fleetBody, error) {
 
 // fleetTab reads what the tab shows.
 func (v *visit) fleetTab(b *fleetBody) (err error) {
-	id, token := b.FleetId, v.r.URL.Query().Get("next")
-	limit := wire.Some[int32](pageSize)
 	switch b.Tab {
-	case "overview":
-		b.Locations, err = v.locationsOf(id)
 	case "sessions":
-		in := &wire.DescribeGameSessionsInput{FleetId: id, Limit: limit, NextToken: token}
-		if out, failed := call(v, wire.OpDescribeGameSessions, in); failed == nil {
-			b.Sessions, b.Next = out.GameSessions, out.NextToken
-		} else {
-			err = failed
-		}
-		if err == nil && b.Locations == nil {
-			b.Locations, err = v.locationsOf(id)
-		}
+		err = v.fleetSessions(b)
 	case "computes":
-		in := &wire.ListComputeInput{FleetId: id, Limit: limit, NextToken: token}
-		if out, failed := call(v, wire.OpListCompute, in); failed == nil {
-			b.Computes, b.Next = out.ComputeList, out.NextToken
-		} else {
-			err = failed
-		}
-		if err == nil {
-			b.Locations, err = v.locationsOf(id)
-		}
+		err = v.fleetComputes(b)
 	case "events":
-		in := &wire.DescribeFleetEventsInput{FleetId: id, Limit: limit, NextToken: token}
-		if out, failed := call(v, wire.OpDescribeFleetEvents, in); failed == nil {
-			b.Events, b.Next = out.Events, out.NextToken
-		} else {
-			err = failed
-		}
+		return v.fleetEvents(b)
 	case "tags":
-		in := &wire.ListTagsForResourceRequest{ResourceARN: b.FleetArn}
-		if out, failed := call(v, wire.OpListTagsForResource, in); failed == nil {
-			b.Tags = out.Tags
-		} else {
-			err = failed
-		}
+		return v.fleetTags(b)
+	}
+	if err == nil { // to choose from, in the forms of the tabs
+		b.Locations, err = v.locationsOf(b.FleetId)
+	}
+	return err
+}
+
+func (v *visit) fleetSessions(b *fleetBody) error {
+	out, err := call(v, wire.OpDescribeGameSessions, &wire.DescribeGameSessionsInput{FleetId: b.FleetId,
+		Limit: wire.Some[int32](pageSize), NextToken: v.r.URL.Query().Get("next")})
+	if err == nil {
+		b.Sessions, b.Next = out.GameSessions, out.NextToken
+	}
+	return err
+}
+
+func (v *visit) fleetComputes(b *fleetBody) error {
+	out, err := call(v, wire.OpListCompute, &wire.ListComputeInput{FleetId: b.FleetId,
+		Limit: wire.Some[int32](pageSize), NextToken: v.r.URL.Query().Get("next")})
+	if err == nil {
+		b.Computes, b.Next = out.ComputeList, out.NextToken
+	}
+	return err
+}
+
+func (v *visit) fleetEvents(b *fleetBody) error {
+	out, err := call(v, wire.OpDescribeFleetEvents, &wire.DescribeFleetEventsInput{FleetId: b.FleetId,
+		Limit: wire.Some[int32](pageSize), NextToken: v.r.URL.Query().Get("next")})
+	if err == nil {
+		b.Events, b.Next = out.Events, out.NextToken
+	}
+	return err
+}
+
+func (v *visit) fleetTags(b *fleetBody) error {
+	out, err := call(v, wire.OpListTagsForResource, &wire.ListTagsForResourceRequest{ResourceARN: b.FleetArn})
+	if err == nil {
+		b.Tags = out.Tags
 	}
 	return err
 }

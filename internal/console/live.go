@@ -43,14 +43,14 @@ func live(v *visit) error {
 		case <-v.h.Clock.After(liveBeat):
 		case <-v.h.stopping:
 			return nil
-		case <-v.ctx.Done():
+		case <-v.r.Context().Done():
 			return nil
 		}
 		select {
 		case <-v.h.Clock.After(livePause):
 		case <-v.h.stopping:
 			return nil
-		case <-v.ctx.Done():
+		case <-v.r.Context().Done():
 			return nil
 		}
 	}

@@ -20,7 +20,7 @@ func overviewPage(v *visit) error {
 		return err
 	}
 	b := overviewBody{Fleets: rows, More: next != "", Endpoint: v.h.Endpoint}
-	if v.h.Access.Allow(v.id, v.from, describeUtilization) == nil { // of all fleets
+	if v.h.Access.Permits(v.id, v.from, describeUtilization) { // of all fleets
 		total, err := v.h.Region.Counts(v.ctx)
 		if err != nil {
 			return err

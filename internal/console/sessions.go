@@ -67,7 +67,7 @@ type sessionBody struct {
 	wire.GameSession
 	Players  []playerRow
 	Next     string
-	Timeline *timelineView // nil: whoever has signed in may not see it
+	Timeline *timelineView // nil: the person may not see it
 }
 
 // A playerRow is a player session.

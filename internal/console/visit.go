@@ -26,17 +26,19 @@ type visit struct {
 	h      *Handler
 	w      http.ResponseWriter
 	r      *http.Request
-	ctx    context.Context
+	ctx    context.Context // of a page: it ends at the deadline
 	id     *access.Identity
 	from   access.Origin
 	person string // who is signed in; "" in an open console
 }
 
-// admit serves a page to whoever may see it.
+// admit serves a page to people who may see it.
 func (h *Handler) admit(serve func(*visit) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		client := listen.RequestOf(r).Client
-		v := &visit{h: h, w: w, r: r, ctx: r.Context(), from: access.Origin{Address: client.Address, TLS: client.TLS,
+		ctx, cancel := context.WithTimeout(r.Context(), deadline)
+		defer cancel()
+		v := &visit{h: h, w: w, r: r, ctx: ctx, from: access.Origin{Address: client.Address, TLS: client.TLS,
 			UserAgent: r.UserAgent(), RequestID: uuid.NewString(), Region: h.RegionName}}
 		v.headers()
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -104,7 +106,7 @@ func (v *visit) headers() {
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// call makes a call of the API as whoever has signed in.
+// call makes a call of the API as the person who has signed in.
 func call[I, O any](v *visit, op wire.Operation[I, O], in *I) (*O, error) {
 	out, err := v.h.Calls.Invoke(v.ctx, v.id, v.from, op.Name, in)
 	if err != nil {

@@ -76,25 +76,39 @@ func (a *Access) AllowsAll(id *Identity, action policy.Action) bool {
 
 // Decide decides a call, and records a denial.
 func (a *Access) Decide(id *Identity, from Origin, c Call) error {
-	if a.AllowsAll(id, c.Action) {
+	resource, d := a.decide(id, from, &c)
+	if d.Allowed {
 		return nil
+	}
+	err := denied(id, c.Action, resource, d)
+	record := a.recorded(id, from, c.Action.String(), []string{resource}, err)
+	record.Decision = audit.Decision{Policy: d.Policy, Statement: d.Statement}
+	a.cfg.Trail.Record(record)
+	return err
+}
+
+// Permits reports whether Allow would return nil, and records nothing: for what a page leaves out if its reader may not
+// see it, because nobody has asked for that.
+func (a *Access) Permits(id *Identity, from Origin, action policy.Action, resources ...string) bool {
+	_, d := a.decide(id, from, &Call{Action: action, Resources: resources})
+	return d.Allowed
+}
+
+// decide returns the decision of a call, and the resource that is not allowed.
+func (a *Access) decide(id *Identity, from Origin, c *Call) (resource string, d policy.Decision) {
+	if a.AllowsAll(id, c.Action) {
+		return "", policy.Decision{Allowed: true}
 	}
 	resources := c.Resources
 	if len(resources) == 0 {
 		resources = []string{"*"}
 	}
 	for _, resource := range resources {
-		d := a.evaluate(id, from, &c, resource)
-		if d.Allowed {
-			continue
+		if d = a.evaluate(id, from, c, resource); !d.Allowed {
+			return resource, d
 		}
-		err := denied(id, c.Action, resource, d)
-		record := a.recorded(id, from, c.Action.String(), []string{resource}, err)
-		record.Decision = audit.Decision{Policy: d.Policy, Statement: d.Statement}
-		a.cfg.Trail.Record(record)
-		return err
 	}
-	return nil
+	return "", d
 }
 
 // evaluate asks all policies of an identity. The decision is that of the first one that does not allow.
