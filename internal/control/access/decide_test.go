@@ -147,3 +147,25 @@ func TestRecorded(t *testing.T) {
 		}
 	}
 }
+
+// TestPermits agrees with Allow, and records nothing.
+func TestPermits(t *testing.T) {
+	w := newWorld(t)
+	_, user := w.userKey("ada", `{"Version":"2012-10-17","Statement":{"Effect":"Allow",
+		"Action":"gamelift:DescribeAlias","Resource":"arn:aws:gamelift:us-west-2::alias/alias-1"}}`)
+	before := len(w.events())
+	describe := action(t, "gamelift:DescribeAlias")
+	for resource, want := range map[string]bool{
+		"arn:aws:gamelift:us-west-2::alias/alias-1": true, "arn:aws:gamelift:us-west-2::alias/alias-2": false,
+	} {
+		if w.Permits(user, w.from, describe, resource) != want {
+			t.Errorf("%s: %v", resource, !want)
+		}
+	}
+	if after := len(w.events()); after != before {
+		t.Errorf("%d records", after-before)
+	}
+	if w.may(user, "gamelift:DescribeAlias", "arn:aws:gamelift:us-west-2::alias/alias-2") || len(w.events()) == before {
+		t.Error("a refusal of Allow is not recorded")
+	}
+}
