@@ -5,8 +5,8 @@
 // through [Region], after the same decision.
 //
 // Pages are made on the server and work without scripts. Parts of a page with the attribute data-live are read again
-// when the region changes: console.js waits for a signal of /console/live, gets the page once more, and replaces the parts
-// that differ. The server keeps nothing about an open page but a channel.
+// when the region changes: console.js waits for a signal of /console/live, gets the page once more, and replaces the
+// parts that differ. The server keeps nothing about an open page but a channel.
 package console
 
 import (
