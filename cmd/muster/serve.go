@@ -14,6 +14,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/atomicfile"
+	"github.com/muster-gg/muster/internal/control/access/hasher"
 	"github.com/muster-gg/muster/internal/server"
 )
 
@@ -22,7 +23,21 @@ import (
 func runService(ctx context.Context, config muster.Config) error {
 	_, _ = memlimit.Set() // that of the container; an error means there is none
 	defer server.PaceCollector()()
+	if program, err := os.Executable(); err == nil {
+		config.PasswordHasher = []string{program, hashPasswords}
+	}
 	return muster.Run(ctx, config)
+}
+
+// hashPasswords is the command that the service starts for itself.
+const hashPasswords = "hash-passwords"
+
+func (a *app) hashPasswordsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: hashPasswords, Hidden: true, Args: cobra.NoArgs,
+		Short: "Hash passwords for the service that starts it",
+		RunE:  func(*cobra.Command, []string) error { return hasher.Serve(a.stdin, a.stdout) },
+	}
 }
 
 func (a *app) serveCommand() *cobra.Command {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -151,7 +152,11 @@ func openSiege(tb testing.TB, n int) *siege {
 	l, _ := reservation{wire.JSON, 1}.prepare(tb, dir, n)
 	var e muster.Endpoints
 	s := &siege{load: l}
-	e, s.stop = startWith(tb, dir, figureConfig())
+	config := figureConfig()
+	program, err := os.Executable()
+	must(tb, err)
+	config.PasswordHasher = []string{program, hashPasswords}
+	e, s.stop = startWith(tb, dir, config)
 	l.reach(e)
 	s.guessing.target = e.HTTP + "/signin/in"
 	return s

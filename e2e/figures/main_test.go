@@ -11,12 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/internal/control/access/hasher"
 	"github.com/muster-gg/muster/internal/server"
 )
 
 // roleVariable names, in the environment, what a process of this test binary is
 // to do instead of running tests.
 const roleVariable = "FIGURES_ROLE"
+
+// hashPasswords is the argument of a process that hashes passwords, as muster serve starts it.
+const hashPasswords = "hash-passwords"
 
 // A role is a program that hears orders as lines of JSON, answers each with a
 // line, and ends when there are no more.
@@ -29,6 +33,10 @@ var roles = map[string]role{
 
 func TestMain(m *testing.M) {
 	server.PaceCollector() // as muster serve does; the peers get the same
+	if len(os.Args) > 1 && os.Args[1] == hashPasswords {
+		_ = hasher.Serve(os.Stdin, os.Stdout)
+		return
+	}
 	name := os.Getenv(roleVariable)
 	if name == "" {
 		os.Exit(m.Run())

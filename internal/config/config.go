@@ -73,6 +73,9 @@ type Config struct {
 	Gateway Gateway
 	Cluster Cluster
 
+	// PasswordHasher is the command, a path and arguments, of a program that calls hasher.Serve. Empty: passwords are
+	// hashed in the service's own process, where many of them at a time slow calls down.
+	PasswordHasher []string
 	// Ready is called once, when every endpoint answers. Run waits for it to return. May be nil.
 	Ready func(Endpoints)
 }

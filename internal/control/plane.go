@@ -50,6 +50,7 @@ type Config struct {
 	KeyUses   journal.Bucket
 	Tokens    *idp.Verifier
 	Lifetimes access.Lifetimes
+	Argon2id  access.Argon2id // nil: argon2.IDKey
 
 	MaxOverdue int // see history.Config; 0: by the process's memory limit
 
@@ -128,7 +129,8 @@ func New(cfg Config) (*Plane, error) {
 	p.shards = p.Shards()
 	p.Access = access.New(access.Config{
 		Region: cfg.Region, Account: cfg.Account, Secrets: secrets, Catalog: p.Router, Trail: cfg.Trail,
-		Used: cfg.KeyUses, Tokens: cfg.Tokens, Lifetimes: cfg.Lifetimes, Clock: cfg.Clock, Log: cfg.Log,
+		Used: cfg.KeyUses, Tokens: cfg.Tokens, Lifetimes: cfg.Lifetimes,
+		Argon2id: cfg.Argon2id, Clock: cfg.Clock, Log: cfg.Log,
 	})
 	p.processes = processes.New(processes.Config{
 		Router: p.Router, Keys: p.Access, Allow: p.allowProcess, Skew: cfg.ClockSkew, Endpoint: cfg.SDKEndpoint,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/control/access/hasher"
 	"github.com/muster-gg/muster/internal/control/audit"
 	"github.com/muster-gg/muster/internal/control/idp"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
@@ -44,6 +45,16 @@ func (s *service) openAudit(ctx context.Context) error {
 
 func lifetimes(c *config.Config) access.Lifetimes {
 	return access.Lifetimes{SignIn: c.SignIn, Console: c.ConsoleSignIn}
+}
+
+// argon2id starts processes that hash passwords, if there is a program for them.
+func (s *service) argon2id() access.Argon2id {
+	if len(s.cfg.PasswordHasher) == 0 {
+		return nil
+	}
+	pool := hasher.New(s.cfg.PasswordHasher, s.cfg.Clock, s.cfg.Log)
+	s.opened.add(pool.Close)
+	return pool.Argon2id
 }
 
 // openSignIn opens the endpoints of signing in, and of STS and IAM.

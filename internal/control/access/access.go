@@ -15,7 +15,6 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +47,7 @@ type Config struct {
 	Used            journal.Bucket // the last use of access keys; nil: it is not kept
 	Tokens          *idp.Verifier  // of tokens of identity providers; nil: none is accepted
 	Lifetimes       Lifetimes
+	Argon2id        Argon2id // nil: argon2.IDKey
 	Clock           clockwork.Clock
 	Log             *slog.Logger
 }
@@ -66,9 +66,10 @@ type Access struct {
 	lines   *loglimit.Limiter // of the log: callers are not authenticated yet
 	derived atomic.Pointer[derived]
 	tokens  tokenCache
-	slots   chan struct{} // for hashing passwords
 
-	argon2id   argon2id
+	slot, suspectSlot slot // for hashing passwords
+
+	argon2id   Argon2id
 	hashMemory uint32 // KiB
 
 	delays delays
@@ -86,8 +87,11 @@ func New(c Config) *Access {
 			*value = standard
 		}
 	}
-	a := &Access{cfg: c, lines: loglimit.New(c.Clock), slots: make(chan struct{}, slotsOf(runtime.GOMAXPROCS(0))),
-		argon2id: argon2.IDKey, hashMemory: hashMemory}
+	a := &Access{cfg: c, lines: loglimit.New(c.Clock), slot: newSlot(), suspectSlot: newSuspectSlot(),
+		argon2id: c.Argon2id, hashMemory: hashMemory}
+	if a.argon2id == nil {
+		a.argon2id = argon2.IDKey
+	}
 	a.tokens.entries = map[string]*tokenEntry{}
 	a.delays.init()
 	a.proofs.used = map[string]time.Time{}

@@ -26,18 +26,6 @@ const (
 	hashSize   = 32 // bytes
 )
 
-// Limits of hashing, however many passwords are guessed: maxSlots*hashMemory of memory at a time, and a quarter of the
-// processors, because a slot rests as long as it was used. On a busy machine a hash takes longer, and so does the rest.
-const (
-	maxSlots = 2
-	hashWait = 2 * time.Second        // for a slot
-	maxRest  = 250 * time.Millisecond // of a slot
-)
-
-// slotsOf returns how many passwords may be hashed at once: on half of the processors at most, so that other calls need
-// not wait for one.
-func slotsOf(processors int) int { return max(1, min(maxSlots, processors/2)) }
-
 const (
 	minPassword = 12  // characters
 	maxPassword = 256 // bytes
@@ -107,8 +95,8 @@ func (a *Access) weak(h passwordHash) bool {
 	return h.memory < a.hashMemory || h.times < hashTime || len(h.sum) < hashSize
 }
 
-// An argon2id computes a hash. It is argon2.IDKey; tests count its calls.
-type argon2id func(password, salt []byte, times, memory uint32, lanes uint8, size uint32) []byte
+// An Argon2id computes what argon2.IDKey does, perhaps in another process: see package hasher.
+type Argon2id func(password, salt []byte, times, memory uint32, lanes uint8, size uint32) []byte
 
 // sumOf computes the sum of a hash. The caller has a slot.
 func (a *Access) sumOf(h passwordHash, password string, size int) []byte {
@@ -121,9 +109,9 @@ func (a *Access) matches(h passwordHash, password string) bool {
 	return same && len(password) <= maxPassword
 }
 
-// hashPassword returns the PHC string of a password. The error is that of slot.
+// hashPassword returns the PHC string of a password. The error is that of takeSlot.
 func (a *Access) hashPassword(ctx context.Context, password string) (string, error) {
-	done, err := a.slot(ctx)
+	done, err := a.takeSlot(ctx, Origin{})
 	if err != nil {
 		return "", err
 	}
@@ -131,31 +119,6 @@ func (a *Access) hashPassword(ctx context.Context, password string) (string, err
 	h := a.newHash()
 	h.sum = a.sumOf(h, password, hashSize)
 	return h.String(), nil
-}
-
-// slot waits until a password may be hashed, and returns what frees the slot. The error is a ThrottlingException, or
-// that of ctx.
-func (a *Access) slot(ctx context.Context) (done func(), err error) {
-	timer := a.cfg.Clock.NewTimer(hashWait)
-	defer timer.Stop()
-	select {
-	case a.slots <- struct{}{}:
-		begun := a.now()
-		return func() { a.rest(a.now().Sub(begun)) }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-timer.Chan():
-		return nil, fault.New(fault.Throttling, "Too many people sign in at the moment. Try again later.")
-	}
-}
-
-// rest frees a slot after it has rested from its use.
-func (a *Access) rest(used time.Duration) {
-	if used <= 0 {
-		<-a.slots
-		return
-	}
-	a.cfg.Clock.AfterFunc(min(used, maxRest), func() { <-a.slots })
 }
 
 // A WaitError reports that a user, or an address, has failed too often: the caller may try again after a while.
@@ -195,11 +158,11 @@ func (a *Access) mustWait(name string, from Origin) error {
 	return err
 }
 
-// checkPassword checks a password in a slot. Attempts that waited for one together are counted before the next is made.
+// checkPassword checks a password in a slot. Attempts that waited for it together are counted before the next is made.
 func (a *Access) checkPassword(ctx context.Context, name, password string, from Origin) (
 	user *catalog.User, hash passwordHash, err error,
 ) {
-	done, err := a.slot(ctx)
+	done, err := a.takeSlot(ctx, from)
 	if err != nil {
 		return nil, hash, err
 	}
@@ -337,6 +300,14 @@ func (d *delays) forget(user string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.failures, userKey(user))
+}
+
+// suspected reports whether an address has failed of late.
+func (d *delays) suspected(from netip.Addr, now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f, ok := d.failures["address "+subnet(from)]
+	return ok && now.Sub(f.last) <= failureWindow
 }
 
 // subnet returns what counts as one address: of IPv6 the first 64 bits.

@@ -212,13 +212,8 @@ func TestHashSlots(t *testing.T) {
 		config.Clock = clock
 		node := New(config)
 		node.hashMemory = 64
-		var free []func()
-		node.slots = make(chan struct{}, slotsOf(4))
-		for range cap(node.slots) {
-			done, err := node.slot(t.Context())
-			w.ok(err)
-			free = append(free, done)
-		}
+		free, err := node.takeSlot(t.Context(), w.from)
+		w.ok(err)
 		result := make(chan error)
 		check := func(ctx context.Context) {
 			go func() {
@@ -241,16 +236,17 @@ func TestHashSlots(t *testing.T) {
 		cancel()
 		w.is(<-result, context.Canceled)
 		check(t.Context())
-		free[0]()
+		free()
 		select {
 		case err := <-result:
 			t.Fatal("the slot did not rest:", err)
 		default:
 		}
-		clock.Advance(maxRest)
+		clock.Advance(node.slot.most)
 		w.ok(<-result)
 		// A user who must wait meanwhile is refused before the password is hashed.
-		done, err := node.slot(t.Context())
+		clock.Advance(node.slot.most)
+		done, err := node.takeSlot(t.Context(), w.from)
 		w.ok(err)
 		check(t.Context())
 		for range userFailures {
@@ -260,17 +256,31 @@ func TestHashSlots(t *testing.T) {
 		if _, ok := errors.AsType[*WaitError](<-result); !ok {
 			t.Error("attempts in parallel are not counted")
 		}
-		free[1]()
-		clock.Advance(maxRest)
 		ctx, cancel = context.WithCancel(t.Context())
 		cancel()
-		node.slots <- struct{}{}
-		node.slots <- struct{}{}
+		node.slot.taken <- struct{}{}
 		_, err = node.CreateUser(ctx, nil, UserInput{Name: "eve", Password: goodPassword})
 		w.is(err, context.Canceled)
 		err = node.setPassword(ctx, &catalog.User{Name: "ada"}, goodPassword, nil)
 		w.is(err, context.Canceled)
 	})
+}
+
+// TestSuspectSlot: an address that has failed of late waits for those that have too, and nobody waits for them.
+func TestSuspectSlot(t *testing.T) {
+	w := newWorld(t)
+	guesser := Origin{Address: netip.MustParseAddr("203.0.113.9")}
+	if w.slotFor(guesser) != &w.slot {
+		t.Error("an address that has not failed is suspected")
+	}
+	w.is(errOf(w.CheckPassword(t.Context(), "ada", "wrong", guesser)), ErrWrong)
+	if w.slotFor(guesser) != &w.suspectSlot || w.slotFor(w.from) != &w.slot {
+		t.Error("a failure does not count, or counts for others")
+	}
+	w.clock.Advance(failureWindow + 1)
+	if w.slotFor(guesser) != &w.slot {
+		t.Error("a failure counts for ever")
+	}
 }
 
 // TestStoredHashes: a hash of another form matches nothing and costs little.
@@ -314,14 +324,6 @@ func TestGuessableIsQuick(t *testing.T) {
 	}
 	if !isGuessable(strings.Repeat("qazwsxedc", 28)) {
 		t.Error("it is a sequence of common parts")
-	}
-}
-
-func TestSlotsOf(t *testing.T) {
-	for processors, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 64: 2} {
-		if got := slotsOf(processors); got != want {
-			t.Errorf("%d slots on %d processors, want %d", got, processors, want)
-		}
 	}
 }
 
@@ -400,7 +402,7 @@ func TestGuessing1000(t *testing.T) {
 		})
 	}
 	guessers.Wait()
-	if hashed.Load() == 0 || hashed.Load() > passwords || most.Load() > int64(cap(w.Access.slots)) {
-		t.Errorf("%d hashes, %d at once in %d slots", hashed.Load(), most.Load(), cap(w.Access.slots))
+	if hashed.Load() == 0 || hashed.Load() > passwords || most.Load() > 2 {
+		t.Errorf("%d hashes, %d at once", hashed.Load(), most.Load())
 	}
 }
