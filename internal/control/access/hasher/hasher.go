@@ -161,7 +161,7 @@ type process struct {
 // start starts a process. It inherits nothing of the environment, in which there can be secrets.
 func start(command []string) (*process, error) {
 	c := exec.Command(command[0], command[1:]...)
-	c.Env = []string{"GOMAXPROCS=1"}
+	c.Env = []string{"GOMAXPROCS=1", "GOMEMLIMIT=40MiB"} // two hashes: the collector follows each
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()
 	if err != nil {
