@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -113,7 +114,10 @@ func (a *Access) decide(id *Identity, from Origin, c *Call) (resource string, d 
 
 // evaluate asks all policies of an identity. The decision is that of the first one that does not allow.
 func (a *Access) evaluate(id *Identity, from Origin, c *Call, resource string) (d policy.Decision) {
-	r := policy.Request{Action: c.Action, Resource: resource, Values: a.values(id, from, c, resource)}
+	k := conditionKeys.Get().(*keysOf)
+	defer conditionKeys.Put(k)
+	k.access, k.id, k.from, k.call, k.resource = a, id, from, *c, resource
+	r := policy.Request{Action: c.Action, Resource: resource, Values: k.lookup}
 	for _, set := range id.sets {
 		if d = set.Evaluate(&r); !d.Allowed {
 			return d
@@ -132,30 +136,50 @@ func denied(id *Identity, action policy.Action, resource string, d policy.Decisi
 		id.Arn, action, resource, why)
 }
 
+// keysOf are the condition keys of a call. They are used again, because most calls need none, and a closure for each
+// would cost more than the rest of a decision.
+type keysOf struct {
+	access   *Access
+	id       *Identity
+	from     Origin
+	call     Call
+	resource string
+	lookup   func(key string) ([]string, bool) // values
+}
+
+var conditionKeys = sync.Pool{New: func() any {
+	k := &keysOf{}
+	k.lookup = k.values
+	return k
+}}
+
 // values returns the condition keys of a call.
 func (a *Access) values(id *Identity, from Origin, c *Call, resource string) func(key string) ([]string, bool) {
-	return func(key string) ([]string, bool) {
-		if tag, ok := strings.CutPrefix(key, "aws:ResourceTag/"); ok {
-			return a.resourceTag(resource, tag)
-		}
-		if tag, ok := strings.CutPrefix(key, "aws:RequestTag/"); ok {
-			value, ok := c.Tags[tag]
-			return []string{value}, ok
-		}
-		if tag, ok := strings.CutPrefix(key, "aws:PrincipalTag/"); ok {
-			value, ok := id.Tags[tag]
-			return []string{value}, ok
-		}
-		if key == "aws:TagKeys" {
-			keys := make([]string, 0, len(c.Tags))
-			for tag := range c.Tags {
-				keys = append(keys, tag)
-			}
-			return keys, len(keys) > 0
-		}
-		value := a.value(id, from, key)
-		return []string{value}, value != ""
+	k := &keysOf{access: a, id: id, from: from, call: *c, resource: resource}
+	return k.values
+}
+
+func (k *keysOf) values(key string) ([]string, bool) {
+	if tag, ok := strings.CutPrefix(key, "aws:ResourceTag/"); ok {
+		return k.access.resourceTag(k.resource, tag)
 	}
+	if tag, ok := strings.CutPrefix(key, "aws:RequestTag/"); ok {
+		value, ok := k.call.Tags[tag]
+		return []string{value}, ok
+	}
+	if tag, ok := strings.CutPrefix(key, "aws:PrincipalTag/"); ok {
+		value, ok := k.id.Tags[tag]
+		return []string{value}, ok
+	}
+	if key == "aws:TagKeys" {
+		keys := make([]string, 0, len(k.call.Tags))
+		for tag := range k.call.Tags {
+			keys = append(keys, tag)
+		}
+		return keys, len(keys) > 0
+	}
+	value := k.access.value(k.id, k.from, key)
+	return []string{value}, value != ""
 }
 
 // value returns a condition key that has one value; "" if it is missing.
