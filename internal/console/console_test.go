@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -42,7 +43,7 @@ func newWorld(t *testing.T, change ...func(*Config)) *world {
 	t.Helper()
 	w := &world{T: t, clock: clockwork.NewFakeClockAt(time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)),
 		inputs: map[string]any{}, answers: map[string]any{}, fails: map[string]error{}, changed: make(chan struct{}, 1)}
-	c := Config{Calls: w, Region: w, Access: w, Person: func(*http.Request) (*access.Person, bool) {
+	c := Config{Calls: w, Requests: w, Region: w, Access: w, Person: func(*http.Request) (*access.Person, bool) {
 		return w.person, w.person != nil
 	}, Open: true, Reservation: time.Minute, RegionName: "eu-west-1", Endpoint: "http://127.0.0.1:9080",
 		Ready: func(context.Context) bool { return true }, Clock: w.clock, Log: slog.New(slog.DiscardHandler)}
@@ -79,6 +80,42 @@ func (w *world) Timeline(_ context.Context, id string, players int) (*control.Ti
 		return t, nil
 	}
 	return nil, fault.New(fault.NotFound, "no timeline")
+}
+
+func (w *world) Allow(_ *access.Identity, _ access.Origin, action policy.Action, _ ...string) error {
+	return w.fails[action.String()]
+}
+
+func (w *world) PermitsSome(_ *access.Identity, action policy.Action) bool {
+	return w.fails[action.String()] == nil
+}
+
+// ServeLocal answers a request of operators from the table, by its method and path.
+func (w *world) ServeLocal(out http.ResponseWriter, r *http.Request, id *access.Identity, _ access.Origin) error {
+	if id == nil {
+		w.Error("a request without an identity")
+	}
+	name := r.Method + " " + r.URL.Path
+	w.calls = append(w.calls, name)
+	if r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return err
+		}
+		w.inputs[name] = string(body)
+	}
+	if err := w.fails[name]; err != nil {
+		return err
+	}
+	switch answer := w.answers[name].(type) {
+	case nil:
+		return fault.New(fault.NotFound, "no answer for %s", name)
+	case string:
+		_, err := io.WriteString(out, answer)
+		return err
+	default:
+		return json.NewEncoder(out).Encode(answer)
+	}
 }
 
 func (w *world) Permits(_ *access.Identity, _ access.Origin, action policy.Action, resources ...string) bool {

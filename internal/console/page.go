@@ -68,17 +68,13 @@ type page struct {
 
 	// Of all pages.
 	Region, Person, Assets string
+	Path                   string // with its query
+	Look                   look
 	Now                    time.Time
+	may                    func(action string, resources []string) bool // nil: everything
 }
 
 type link struct{ Text, Href string }
-
-// nav is the navigation.
-var nav = []link{
-	{"Overview", "/console/"}, {"Fleets", "/console/fleets"}, {"Game sessions", "/console/game-sessions"},
-	{"Players", "/console/players"}, {"Queues", "/console/queues"}, {"Matchmaking", "/console/matchmaking"},
-	{"Locations", "/console/locations"},
-}
 
 // parsePages parses the embedded templates, whose errors the tests find.
 func parsePages() map[string]*tmpl {
@@ -103,6 +99,14 @@ func (v *visit) show(name string, p page) error { return v.showStatus(http.Statu
 
 func (v *visit) showStatus(status int, name string, p page) error {
 	p.Region, p.Person, p.Assets, p.Now = v.h.RegionName, v.person, assetPrefix, v.h.Clock.Now()
+	p.Path, p.Look = Prefix, lookOf(v.r)
+	if v.r.Method == http.MethodGet {
+		p.Path = v.r.URL.RequestURI()
+	}
+	p.may = func(string, []string) bool { return false }
+	if v.id != nil {
+		p.may = v.may
+	}
 	if p.Done == "" {
 		p.Done = done[v.r.URL.Query().Get("done")]
 	}
@@ -167,8 +171,10 @@ func unknownPage(*visit) error { return errNoPage }
 
 // functions are those of the templates.
 var functions = template.FuncMap{
-	"nav":    func() []link { return nav },
 	"chip":   chip,
+	"copies": copies,
+	"shell":  func(words ...string) string { return shell(words) },
+	"when":   func(now, t time.Time) moment { return moment{t, now} },
 	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"exact":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	"ago":    ago,
@@ -186,6 +192,22 @@ var functions = template.FuncMap{
 		}
 		return int(min(100, 100*int64(part)/int64(whole)))
 	},
+}
+
+// A moment is a time that a page shows as seen from another.
+type moment struct{ T, Now time.Time }
+
+// A copyItem is a text that a button copies.
+type copyItem struct{ Label, Text string }
+
+// copies returns the texts that can be copied, from pairs of a label and a text, without empty ones.
+func copies(pairs ...string) (items []copyItem) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			items = append(items, copyItem{pairs[i], pairs[i+1]})
+		}
+	}
+	return items
 }
 
 // chip returns the class of a status: colour is only for state, and never alone.

@@ -10,6 +10,7 @@ type route struct {
 var table = []route{
 	{"GET /console/{$}", overviewPage},
 	{"GET /console/live", live},
+	{"POST /console/look", chooseLook},
 
 	{"GET /console/locations", locationsPage},
 	{"POST /console/locations", createLocation},

@@ -75,7 +75,7 @@ func (s *service) openEndpoints(context.Context) error {
 		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	s.console, err = console.New(console.Config{
-		Calls: handler, Region: s.plane, Access: s.plane, Person: s.signin.Person,
+		Calls: handler, Requests: s.operator, Region: s.plane, Access: s.plane, Person: s.signin.Person,
 		Reservation: s.cfg.ReservationTimeout,
 		Open:        s.cfg.OpenConsole == config.On, Insecure: s.cfg.InsecureSignIn == config.On,
 		CA: s.caFile, RegionName: s.cfg.Region, Account: s.cfg.Account, Endpoint: s.pagesURL(), Ready: s.awaitReady,
