@@ -195,7 +195,17 @@ var bodies = map[string]func() any{
 	"players":      func() any { return new(playersBody) },
 	"queues":       func() any { return new(queuesBody) },
 	"matchmaking":  func() any { return new(matchmakingBody) },
-	"failure":      func() any { return new(failureBody) },
+
+	"queue":            func() any { return new(queueBody) },
+	"placement":        func() any { return new(placementBody) },
+	"configuration":    func() any { return new(configurationBody) },
+	"newconfiguration": func() any { return new(newConfigurationBody) },
+	"ticket":           func() any { return new(ticketBody) },
+	"rulesets":         func() any { return new(ruleSetsBody) },
+	"ruleset":          func() any { return new(ruleSetBody) },
+	"editor":           func() any { return new(editorBody) },
+
+	"failure": func() any { return new(failureBody) },
 }
 
 // TestTemplates executes each template with an empty value, and with one whose texts attack the page.
@@ -271,6 +281,7 @@ func TestAdmission(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, func(o *Config) { o.Open, o.Insecure = c.open, c.insecure })
 			w.answers["DescribeGameSessionQueues"] = &wire.DescribeGameSessionQueuesOutput{}
+			w.answers["ListFleets"] = &wire.ListFleetsOutput{}
 			if c.person != "" {
 				w.person = &access.Person{User: &catalog.User{Name: c.person}}
 			}

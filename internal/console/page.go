@@ -12,6 +12,8 @@ import (
 	"path"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/muster-gg/muster/internal/style"
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -128,6 +130,11 @@ var done = map[string]string{
 	"fleet-created": "The fleet was created.", "fleet-deleted": "The fleet is being deleted.",
 	"compute-deregistered": "The compute was deregistered.", "session-created": "The game session was created.",
 	"session-terminated": "The game session was terminated.",
+	"queue-created":      "The queue was created.", "queue-deleted": "The queue was deleted.",
+	"placement-started": "The placement was started.", "placement-stopped": "The placement was cancelled.",
+	"configuration-created": "The configuration was created.", "configuration-deleted": "The configuration was deleted.",
+	"rule-set-created": "The rule set was created.", "rule-set-deleted": "The rule set was deleted.",
+	"ticket-stopped": "The ticket was cancelled.",
 }
 
 // A failureBody is of the page that reports an error.
@@ -185,13 +192,26 @@ var functions = template.FuncMap{
 	"fleet":  func(id string) string { return "/console/fleets/" + url.PathEscape(id) },
 	"gsess":  func(id string) string { return "/console/game-session?id=" + url.QueryEscape(id) },
 	"player": func(id string) string { return "/console/players?id=" + url.QueryEscape(id) },
-	"last":   func(id string) string { return id[strings.LastIndexByte(id, '/')+1:] },
+	"queue":  queuePath, "configuration": configurationPath, "ruleset": ruleSetPath,
+	"pathEscape": url.PathEscape,
+	"join":       func(words []string) string { return strings.Join(words, ", ") },
+	"sentence":   sentence,
+	"last":       func(id string) string { return id[strings.LastIndexByte(id, '/')+1:] },
 	"percent": func(part, whole int32) int {
 		if whole <= 0 {
 			return 0
 		}
 		return int(min(100, 100*int64(part)/int64(whole)))
 	},
+}
+
+// sentence returns a text that begins with a capital and ends with a stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	r, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(r)) + strings.TrimSuffix(text[size:], ".") + "."
 }
 
 // A moment is a time that a page shows as seen from another.

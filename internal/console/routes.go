@@ -30,8 +30,31 @@ var table = []route{
 	{"POST /console/game-session/terminate", terminateGameSession},
 
 	{"GET /console/players", playersPage},
+
 	{"GET /console/queues", queuesPage},
+	{"POST /console/queues", createQueue},
+	{"GET /console/queues/{name}", queuePage},
+	{"POST /console/queues/{name}/delete", deleteQueue},
+	{"POST /console/queues/{name}/placements", startPlacement},
+	{"GET /console/placements", findPlacement},
+	{"GET /console/placements/{id}", placementPage},
+	{"POST /console/placements/{id}/stop", stopPlacement},
+
 	{"GET /console/matchmaking", matchmakingPage},
+	{"GET /console/matchmaking/create", newConfigurationPage},
+	{"POST /console/matchmaking/create", createConfiguration},
+	{"GET /console/matchmaking/{name}", configurationPage},
+	{"POST /console/matchmaking/{name}/delete", deleteConfiguration},
+	{"GET /console/tickets", findTicket},
+	{"GET /console/tickets/{id}", ticketPage},
+	{"POST /console/tickets/{id}/stop", stopTicket},
+	{"GET /console/rule-sets", ruleSetsPage},
+	{"GET /console/rule-sets/create", editorPage},
+	{"POST /console/rule-sets/create", saveRuleSet},
+	{"POST /console/rule-sets/check", checkRuleSet},
+	{"GET /console/rule-sets/{name}", ruleSetPage},
+	{"POST /console/rule-sets/{name}/delete", deleteRuleSet},
+
 	{"GET /console/search", searchPage},
 
 	{"GET /console/", unknownPage},

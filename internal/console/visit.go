@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	maxBody  = 64 << 10
+	maxBody  = 512 << 10        // a rule set of 65,535 characters, as a form
 	deadline = 10 * time.Second // of a page
 )
 
@@ -53,6 +53,10 @@ func (h *Handler) admit(serve func(*visit) error) http.HandlerFunc {
 		}
 		if err := h.Access.Allow(v.id, v.from, consoleUse); err != nil {
 			v.fail(err)
+			return
+		}
+		if err := r.ParseForm(); err != nil {
+			v.fail(invalid("The form cannot be read, or is too large."))
 			return
 		}
 		if err := serve(v); err != nil {

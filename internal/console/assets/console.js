@@ -141,6 +141,51 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => (button.textContent = label), 2000);
 });
 
+// The editor: numbers of lines, and the service's opinion 300 ms after the last key.
+for (const area of document.querySelectorAll("textarea[data-check]")) {
+  if (area instanceof HTMLTextAreaElement) edit(area);
+}
+
+/** @param {HTMLTextAreaElement} area */
+function edit(area) {
+  const numbers = area.parentElement?.querySelector(".numbers");
+  const verdict = document.getElementById("verdict");
+  let timer = 0;
+  let asked = 0;
+  let bad = Number(area.dataset.line);
+  const number = () => {
+    if (!(numbers instanceof HTMLElement)) return;
+    numbers.hidden = false;
+    const count = area.value.split("\n").length;
+    numbers.replaceChildren();
+    for (let i = 1; i <= count; i++) {
+      const line = document.createElement(i === bad ? "b" : "span");
+      line.textContent = `${i}\n`;
+      numbers.append(line);
+    }
+    numbers.scrollTop = area.scrollTop;
+  };
+  const check = async () => {
+    const mine = ++asked;
+    const form = new URLSearchParams({ body: area.value });
+    const answer = await fetch(area.dataset.check ?? "", { method: "POST", body: form }).catch(() => undefined);
+    if (mine !== asked || !answer?.ok || !verdict) return;
+    const told = await answer.json();
+    bad = told.line ?? 0;
+    verdict.textContent = told.problem ? (bad ? `Line ${bad}: ` : "") + told.problem : told.summary;
+    verdict.className = `verdict ${told.problem ? "bad" : "good"}`;
+    area.setAttribute("aria-invalid", String(Boolean(told.problem)));
+    number();
+  };
+  area.addEventListener("input", () => {
+    number();
+    clearTimeout(timer);
+    timer = setTimeout(check, 300);
+  });
+  area.addEventListener("scroll", () => numbers && (numbers.scrollTop = area.scrollTop));
+  number();
+}
+
 // The palette: what the page offers, by its text.
 const palette = /** @type {HTMLDialogElement | null} */ (document.getElementById("palette"));
 const command = /** @type {HTMLInputElement | null} */ (document.getElementById("command"));
