@@ -204,6 +204,10 @@ var bodies = map[string]func() any{
 	"rulesets":         func() any { return new(ruleSetsBody) },
 	"ruleset":          func() any { return new(ruleSetBody) },
 	"editor":           func() any { return new(editorBody) },
+	"cluster":          func() any { return new(clusterBody) },
+	"settings":         func() any { return new(settingsBody) },
+	"events":           func() any { return new(eventsBody) },
+	"audit":            func() any { return new(auditBody) },
 
 	"failure": func() any { return new(failureBody) },
 }

@@ -133,6 +133,7 @@ var done = map[string]string{
 	"queue-created":      "The queue was created.", "queue-deleted": "The queue was deleted.",
 	"placement-started": "The placement was started.", "placement-stopped": "The placement was cancelled.",
 	"configuration-created": "The configuration was created.", "configuration-deleted": "The configuration was deleted.",
+	"node-removed":     "The node was removed.",
 	"rule-set-created": "The rule set was created.", "rule-set-deleted": "The rule set was deleted.",
 	"ticket-stopped": "The ticket was cancelled.",
 }
@@ -190,7 +191,7 @@ var functions = template.FuncMap{
 	"add":    func(a, b int) int { return a + b },
 	"query":  url.QueryEscape,
 	"fleet":  func(id string) string { return "/console/fleets/" + url.PathEscape(id) },
-	"gsess":  func(id string) string { return "/console/game-session?id=" + url.QueryEscape(id) },
+	"gsess":  gameSessionPath,
 	"player": func(id string) string { return "/console/players?id=" + url.QueryEscape(id) },
 	"queue":  queuePath, "configuration": configurationPath, "ruleset": ruleSetPath,
 	"pathEscape": url.PathEscape,

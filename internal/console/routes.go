@@ -57,5 +57,12 @@ var table = []route{
 
 	{"GET /console/search", searchPage},
 
+	{"GET /console/events", eventsPage},
+	{"GET /console/cluster", clusterPage},
+	{"POST /console/cluster/backup", backUp},
+	{"POST /console/cluster/remove", removeNode},
+	{"GET /console/settings", settingsPage},
+	{"GET /console/audit", auditPage},
+
 	{"GET /console/", unknownPage},
 }

@@ -76,6 +76,8 @@ type playerRow struct {
 	Left time.Duration // until a RESERVED one times out
 }
 
+func gameSessionPath(id string) string { return "/console/game-session?id=" + url.QueryEscape(id) }
+
 func gameSessionPage(v *visit) error {
 	b, err := v.gameSession(v.form("id"))
 	if err != nil {

@@ -72,7 +72,7 @@ func (s *service) openEndpoints(context.Context) error {
 		Legacy: describe, Open: s.cfg.Local(),
 		Region: s.plane, Feed: s.feed, Backup: s.backup, Nodes: operatedNodes{s}, Keys: s.plane, Skew: s.cfg.ClockSkew,
 		Access: s.plane.Access, RegionName: s.cfg.Region, Account: s.cfg.Account, PublicURL: s.signin.PublicURL,
-		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Settings: s.settings(), Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	s.console, err = console.New(console.Config{
 		Calls: handler, Requests: s.operator, Region: s.plane, Access: s.plane, Person: s.signin.Person,
@@ -91,6 +91,16 @@ func (s *service) openEndpoints(context.Context) error {
 	s.http = newServer(s.routes(handler), s.cfg.Log)
 	s.http.ConnContext = proxies.ConnContext
 	return nil
+}
+
+// settings returns the settings for operators.
+func (s *service) settings() (all []operator.Setting) {
+	for _, each := range s.cfg.Settings() {
+		shown := each.Redacted()
+		all = append(all, operator.Setting{Name: shown.Name, Group: shown.Group, Value: shown.String(),
+			Source: s.cfg.SettingOrigins[shown.Name], Usage: shown.Usage})
+	}
+	return all
 }
 
 // lastCalls is how long a stopping service answers calls on kept-alive connections, so that clients receive an answer
