@@ -208,6 +208,14 @@ var bodies = map[string]func() any{
 	"settings":         func() any { return new(settingsBody) },
 	"events":           func() any { return new(eventsBody) },
 	"audit":            func() any { return new(auditBody) },
+	"users":            func() any { return new(usersBody) },
+	"user":             func() any { return new(userBody) },
+	"groups":           func() any { return new(groupsBody) },
+	"roles":            func() any { return new(rolesBody) },
+	"role":             func() any { return new(roleBody) },
+	"policies":         func() any { return new(policiesBody) },
+	"policy":           func() any { return new(policyBody) },
+	"keys":             func() any { return new(keysBody) },
 
 	"failure": func() any { return new(failureBody) },
 }

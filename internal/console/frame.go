@@ -102,6 +102,12 @@ func (v *visit) may(name string, resources []string) bool {
 	return v.h.Access.Permits(v.id, v.from, action, arns...)
 }
 
+// sees reports whether the person may read a list, which is for all resources.
+func (v *visit) sees(name string) bool {
+	action, ok := policy.ActionOf(name)
+	return ok && v.h.Access.Permits(v.id, v.from, action)
+}
+
 // resource returns the ARN of a resource of the service's own requests.
 func (v *visit) resource(name string) string {
 	return "arn:aws:muster:" + v.h.RegionName + ":" + v.h.Account + ":" + name

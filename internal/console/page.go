@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"html/template"
@@ -133,6 +134,13 @@ var done = map[string]string{
 	"queue-created":      "The queue was created.", "queue-deleted": "The queue was deleted.",
 	"placement-started": "The placement was started.", "placement-stopped": "The placement was cancelled.",
 	"configuration-created": "The configuration was created.", "configuration-deleted": "The configuration was deleted.",
+	"user-created": "The user was created.", "user-changed": "The user was changed.",
+	"user-deleted": "The user was deleted.", "sign-ins-ended": "The sign-in sessions were ended.",
+	"group-created": "The group was created.", "group-changed": "The group was changed.",
+	"group-deleted": "The group was deleted.", "role-stored": "The role was stored.",
+	"role-changed": "The assignments were changed.", "role-deleted": "The role was deleted.",
+	"policy-stored": "The policy was stored.", "policy-deleted": "The policy was deleted.",
+	"key-changed": "The access key was changed.", "key-deleted": "The access key was deleted.",
 	"node-removed":     "The node was removed.",
 	"rule-set-created": "The rule set was created.", "rule-set-deleted": "The rule set was deleted.",
 	"ticket-stopped": "The ticket was cancelled.",
@@ -197,6 +205,11 @@ var functions = template.FuncMap{
 	"pathEscape": url.PathEscape,
 	"join":       func(words []string) string { return strings.Join(words, ", ") },
 	"sentence":   sentence,
+	"user":       userPath,
+	"role":       rolePath,
+	"policy":     policyPath,
+	"userstate":  userState,
+	"json":       func(text json.RawMessage) string { return formatted(string(text)) },
 	"last":       func(id string) string { return id[strings.LastIndexByte(id, '/')+1:] },
 	"percent": func(part, whole int32) int {
 		if whole <= 0 {
@@ -234,12 +247,13 @@ func copies(pairs ...string) (items []copyItem) {
 // chip returns the class of a status: colour is only for state, and never alone.
 func chip(status any) string {
 	switch strings.ToUpper(fmt.Sprint(status)) {
-	case "ACTIVE", "READY", "FULFILLED", "COMPLETED":
+	case "ACTIVE", "READY", "FULFILLED", "COMPLETED", "OK":
 		return "good"
 	case "NEW", "DOWNLOADING", "VALIDATING", "BUILDING", "ACTIVATING", "PENDING", "SEARCHING", "PLACING", "RESERVED",
-		"REQUIRES_ACCEPTANCE", "QUEUED":
+		"REQUIRES_ACCEPTANCE", "QUEUED", "ATTEMPT", "WAITING", "CATCHING_UP", "LEAVING", "INVITED":
 		return "wait"
-	case "ERROR", "FAILED", "TIMED_OUT", "TIMEDOUT", "CRASHED", "BACKOFF", "IMPAIRED":
+	case "ERROR", "FAILED", "TIMED_OUT", "TIMEDOUT", "CRASHED", "BACKOFF", "IMPAIRED", "REFUSED",
+		"DOWN", "REJECTED":
 		return "bad"
 	}
 	return "idle"
