@@ -32,6 +32,8 @@ import (
 // Calls makes calls of the API. *api.Endpoint implements it.
 type Calls interface {
 	Invoke(ctx context.Context, id *access.Identity, from access.Origin, operation string, in any) (any, error)
+	InvokeJSON(ctx context.Context, id *access.Identity, from access.Origin, operation string, body []byte) (
+		answer []byte, err error)
 }
 
 // Region has what is not an operation of the API. The control plane implements it.
@@ -73,6 +75,9 @@ type Config struct {
 
 	// Reservation is how long a player session stays RESERVED.
 	Reservation time.Duration
+
+	// Operations are the operations of the API that are offered.
+	Operations []OperationGroup
 
 	CA         string // file of the CA that programs must be told to trust; "": none
 	RegionName string

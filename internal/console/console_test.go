@@ -72,6 +72,14 @@ func (w *world) Invoke(_ context.Context, id *access.Identity, _ access.Origin, 
 	return nil, fault.New(fault.NotFound, "no answer for %s", operation)
 }
 
+func (w *world) InvokeJSON(_ context.Context, _ *access.Identity, _ access.Origin, operation string, body []byte) (
+	[]byte, error,
+) {
+	w.calls, w.inputs[operation] = append(w.calls, operation), string(body)
+	text, _ := w.answers[operation].(string)
+	return []byte(text), w.fails[operation]
+}
+
 func (w *world) Changes() (changed <-chan struct{}, end func()) { return w.changed, func() {} }
 
 func (w *world) Timeline(_ context.Context, id string, players int) (*control.Timeline, error) {
@@ -216,6 +224,7 @@ var bodies = map[string]func() any{
 	"policies":         func() any { return new(policiesBody) },
 	"policy":           func() any { return new(policyBody) },
 	"keys":             func() any { return new(keysBody) },
+	"explorer":         func() any { return new(explorerBody) },
 
 	"failure": func() any { return new(failureBody) },
 }

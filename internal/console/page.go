@@ -208,6 +208,7 @@ var functions = template.FuncMap{
 	"user":       userPath,
 	"role":       rolePath,
 	"policy":     policyPath,
+	"operation":  operationPath,
 	"userstate":  userState,
 	"json":       func(text json.RawMessage) string { return formatted(string(text)) },
 	"last":       func(id string) string { return id[strings.LastIndexByte(id, '/')+1:] },

@@ -64,6 +64,10 @@ var table = []route{
 	{"GET /console/settings", settingsPage},
 	{"GET /console/audit", auditPage},
 
+	{"GET /console/api", explorerPage},
+	{"GET /console/api/{operation}", operationPage},
+	{"POST /console/api/{operation}", runOperation},
+
 	{"GET /console/users", usersPage},
 	{"POST /console/users", createUser},
 	{"GET /console/users/{name}", userPage},

@@ -89,6 +89,15 @@ func formatted(text string) string {
 	return b.String()
 }
 
+// compact returns JSON without white space; other text as it is.
+func compact(text string) string {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(text)) != nil {
+		return text
+	}
+	return b.String()
+}
+
 func deleteRuleSet(v *visit) error {
 	name := v.r.PathValue("name")
 	if _, err := call(v, wire.OpDeleteMatchmakingRuleSet, &wire.DeleteMatchmakingRuleSetInput{Name: name}); err != nil {

@@ -78,7 +78,7 @@ func (s *service) openEndpoints(context.Context) error {
 		Calls: handler, Requests: s.operator, Region: s.plane, Access: s.plane, Person: s.signin.Person,
 		Reservation: s.cfg.ReservationTimeout,
 		Open:        s.cfg.OpenConsole == config.On, Insecure: s.cfg.InsecureSignIn == config.On,
-		CA: s.caFile, RegionName: s.cfg.Region, Account: s.cfg.Account, Endpoint: s.pagesURL(), Ready: s.awaitReady,
+		Operations: offered(), CA: s.caFile, RegionName: s.cfg.Region, Account: s.cfg.Account, Endpoint: s.pagesURL(), Ready: s.awaitReady,
 		Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	if err != nil {
@@ -91,6 +91,22 @@ func (s *service) openEndpoints(context.Context) error {
 	s.http = newServer(s.routes(handler), s.cfg.Log)
 	s.http.ConnContext = proxies.ConnContext
 	return nil
+}
+
+// offered returns the operations that are offered, by family.
+func offered() (groups []console.OperationGroup) {
+	for _, f := range api.Families {
+		g := console.OperationGroup{Name: f.Name}
+		for _, o := range f.Offers {
+			if o.Support != api.No {
+				g.Operations = append(g.Operations, o.Info.Name)
+			}
+		}
+		if len(g.Operations) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups
 }
 
 // settings returns the settings for operators.

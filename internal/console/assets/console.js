@@ -142,7 +142,7 @@ document.addEventListener("click", async (event) => {
 });
 
 // The editor: numbers of lines, and the service's opinion 300 ms after the last key.
-for (const area of document.querySelectorAll("textarea[data-check]")) {
+for (const area of document.querySelectorAll("textarea[data-check], textarea[data-numbers]")) {
   if (area instanceof HTMLTextAreaElement) edit(area);
 }
 
@@ -152,7 +152,7 @@ function edit(area) {
   const verdict = document.getElementById("verdict");
   let timer = 0;
   let asked = 0;
-  let bad = Number(area.dataset.line);
+  let bad = Number(area.dataset.line ?? 0);
   const number = () => {
     if (!(numbers instanceof HTMLElement)) return;
     numbers.hidden = false;
@@ -180,7 +180,7 @@ function edit(area) {
   area.addEventListener("input", () => {
     number();
     clearTimeout(timer);
-    timer = setTimeout(check, 300);
+    if (area.dataset.check) timer = setTimeout(check, 300);
   });
   area.addEventListener("scroll", () => numbers && (numbers.scrollTop = area.scrollTop));
   number();
