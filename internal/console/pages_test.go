@@ -314,3 +314,26 @@ func TestCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestCSV: a file has all rows, page by page, in RFC 4180, and no cell is a formula.
+func TestCSV(t *testing.T) {
+	w := newWorld(t)
+	for name, cell := range map[string]string{"": "", "=cmd": "'=cmd", "+1": "'+1", "-1": "'-1", "@a": "'@a",
+		"\tx": "'\tx", "a=b": "a=b", "ü": "ü"} {
+		if got := defused(name); got != cell {
+			t.Errorf("%q is %q", name, got)
+		}
+	}
+	w.answers["DescribePlayerSessions"] = &wire.DescribePlayerSessionsOutput{PlayerSessions: []wire.PlayerSession{
+		{PlayerId: "=cmd|' /C calc'!A0", PlayerSessionId: "psess-1", Status: "ACTIVE", CreationTime: w.clock.Now()},
+		{PlayerId: "a \"quoted\", line\nbreak", PlayerSessionId: "psess-2", Status: "RESERVED", Port: wire.Some[int32](7777)}}}
+	out := w.do("GET", "/console/players.csv?id=ada", nil)
+	const want = "player,player_session,status,game_session,address,port,reserved_utc,ended_utc\r\n" +
+		"'=cmd|' /C calc'!A0,psess-1,ACTIVE,,,0,2026-11-25 12:00:00,\r\n" +
+		"\"a \"\"quoted\"\", line\r\nbreak\",psess-2,RESERVED,,,7777,,\r\n"
+	if out.Body.String() != want || !strings.HasPrefix(out.Header().Get("Content-Type"), "text/csv") {
+		t.Errorf("%v %q", out.Header(), out.Body)
+	}
+	w.fails["DescribePlayerSessions"] = denied
+	w.shows("GET", "/console/players.csv?id=ada", nil, 403, "AccessDenied")
+}

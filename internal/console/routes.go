@@ -17,6 +17,9 @@ var table = []route{
 	{"POST /console/locations/{name}/delete", deleteLocation},
 
 	{"GET /console/fleets", fleetsPage},
+	{"GET /console/fleets.csv", fleetsFile},
+	{"GET /console/game-sessions.csv", gameSessionsFile},
+	{"GET /console/players.csv", playersFile},
 	{"GET /console/fleets/create", wizardPage},
 	{"POST /console/fleets/create", wizardSubmit},
 	{"GET /console/fleets/{fleet}", fleetPage},

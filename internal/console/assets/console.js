@@ -292,6 +292,11 @@ document.addEventListener("keydown", (event) => {
     case "g":
       went = Date.now();
       break;
+    case "e": {
+      const file = document.querySelector("a[data-csv]");
+      if (file instanceof HTMLElement) file.click();
+      break;
+    }
     case "j":
       row(1);
       break;
