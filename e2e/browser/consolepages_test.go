@@ -43,7 +43,7 @@ func TestConsolePages(t *testing.T) {
 		{"/console/matchmaking", []string{"duel"}},
 		{"/console/matchmaking/create", []string{"Time-out of a ticket"}},
 		{"/console/matchmaking/duel", []string{"required within 30 s", "<i>map"}},
-		{"/console/tickets/ken", []string{"Why it waits", "rejected by", "Near", "admits 1 more candidate"}},
+		{"/console/tickets/ken", []string{"Why it waits", "distance 90, at most 5", "from 5 to 900"}},
 		{"/console/rule-sets", []string{"duel"}},
 		{"/console/rule-sets/duel", []string{"maxDistance"}},
 		{"/console/rule-sets/create?from=duel", []string{"Save as new"}},
@@ -52,7 +52,7 @@ func TestConsolePages(t *testing.T) {
 		{"/console/settings", []string{"open-console"}},
 		{"/console/audit", []string{"CreateFleet", "UserPut"}},
 		{"/console/users", []string{"vera", "read-only"}},
-		{"/console/users/vera", []string{"Take away", "Sign-in sessions"}},
+		{"/console/users/vera", []string{"Unassign", "Sign-in sessions"}},
 		{"/console/groups", []string{"testers"}},
 		{"/console/roles", []string{"administrator"}},
 		{"/console/roles/administrator", []string{"built-in"}},
@@ -68,6 +68,43 @@ func TestConsolePages(t *testing.T) {
 		p.Shows(page.shows...)
 		p.Check("pages" + strings.NewReplacer("/", "-", "?", "-", "=", "-", placement, "id").Replace(
 			strings.TrimPrefix(page.path, "/console")))
+	}
+}
+
+// TestConsoleKeys goes through the keys of the console: the palette, the list of keys, rows, pages, and the colours,
+// which the next page keeps.
+func TestConsoleKeys(t *testing.T) {
+	t.Parallel()
+	s := people.Start(t, func(c *muster.Config) { c.OpenConsole = "on" })
+	for _, name := range []string{"custom-attic", "custom-home"} {
+		mustertest.Call(t, s.Client.CreateLocation, &gamelift.CreateLocationInput{LocationName: aws.String(name)})
+	}
+	p := open(t, s)
+	p.Go("/console/", 200)
+	p.Press("?")
+	p.Shows("next and previous row", "exports the list")
+	p.Check("keys")
+	p.Press("\x1b")
+	p.Loads(200, func() { p.Press("gl") })
+	p.Is("Locations", "")
+	p.Shows("custom-attic", "custom-home")
+	p.Press("j")
+	if got := p.Focused(); !strings.Contains(got, "Copy arn") && !strings.Contains(got, "Delete custom-attic") {
+		t.Errorf("j leads to %s", got)
+	}
+	p.Press("j")
+	if got := p.Focused(); !strings.Contains(got, "home") {
+		t.Errorf("j j leads to %s", got)
+	}
+	p.Palette()
+	p.Press("dark")
+	p.Shows("Colours: Dark")
+	p.Check("palette")
+	p.Loads(200, func() { p.Press("\r") })
+	p.Is("Locations", "")
+	p.Go("/console/queues", 200)
+	if got := p.Theme(); got != "dark" {
+		t.Errorf("the theme of the next page is %q", got)
 	}
 }
 

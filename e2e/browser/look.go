@@ -94,6 +94,12 @@ func (b *Tab) Check(name string) {
 	b.Resize(1280, 800)
 }
 
+// Theme returns the colours that the page has chosen; "": those of the system.
+func (b *Tab) Theme() string {
+	b.Helper()
+	return value[string](b, `document.documentElement.dataset.theme ?? ""`)
+}
+
 // Screenshot writes a picture of the whole page to the directory in MUSTER_SCREENSHOTS, if that is set.
 func (b *Tab) Screenshot(name string) {
 	b.Helper()

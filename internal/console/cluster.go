@@ -53,7 +53,8 @@ func (v *visit) cluster(refused error) error {
 	if b.Counts, err = v.counts(); err != nil {
 		return err
 	}
-	return v.refused("cluster", page{Title: "Cluster", Nav: "/console/cluster", Live: refused == nil, Body: &b}, refused)
+	return v.refused("cluster", page{Title: "Cluster", Nav: "/console/cluster", Live: refused == nil, Body: &b},
+		refused)
 }
 
 // counts returns the numbers of the region; nil if the person may not see them.

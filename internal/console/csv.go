@@ -18,8 +18,8 @@ const csvTime = "2006-01-02 15:04:05"
 
 // download answers with a file of comma-separated values of all rows (RFC 4180), which it reads page by page: memory
 // does not grow with their number. A failure after the first page cuts the answer off, which browsers show.
-func (v *visit) download(name string, header []string, read func(token string) (rows [][]string, next string, err error),
-) error {
+func (v *visit) download(name string, header []string,
+	read func(token string) (rows [][]string, next string, err error)) error {
 	v.ctx = v.r.Context() // it may take longer than a page
 	rows, next, err := read("")
 	if err != nil {
@@ -92,8 +92,8 @@ func gameSessionsFile(v *visit) error {
 		err = v.searchSessions(&b, token, csvPage)
 		for _, s := range b.Sessions {
 			rows = append(rows, []string{s.GameSessionId, s.Name, string(s.Status), s.FleetId, s.Location, s.IpAddress,
-				decimal(s.Port), decimal(s.CurrentPlayerSessionCount), decimal(s.MaximumPlayerSessionCount), s.CreatorId,
-				instant(s.CreationTime), instant(s.TerminationTime)})
+				decimal(s.Port), decimal(s.CurrentPlayerSessionCount), decimal(s.MaximumPlayerSessionCount),
+				s.CreatorId, instant(s.CreationTime), instant(s.TerminationTime)})
 		}
 		return rows, b.Next, err
 	})
@@ -101,7 +101,8 @@ func gameSessionsFile(v *visit) error {
 
 // playersFile has the player sessions of a player, or of a game session.
 func playersFile(v *visit) error {
-	header := []string{"player", "player_session", "status", "game_session", "address", "port", "reserved_utc", "ended_utc"}
+	header := []string{"player", "player_session", "status", "game_session", "address", "port", "reserved_utc",
+		"ended_utc"}
 	return v.download("player-sessions", header, func(token string) (rows [][]string, next string, err error) {
 		out, err := call(v, wire.OpDescribePlayerSessions, &wire.DescribePlayerSessionsInput{PlayerId: v.form("id"),
 			GameSessionId: v.form("game-session"), Limit: wire.Some[int32](csvPage), NextToken: token})

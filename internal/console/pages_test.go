@@ -83,7 +83,8 @@ func TestLook(t *testing.T) {
 	w := newWorld(t)
 	for returned, want := range map[string]string{
 		"/console/queues?next=x": "/console/queues?next=x", "https://evil.example/console/": "/console/",
-		"//evil.example/console/": "/console/", "/signin/": "/console/", "": "/console/", "\\\\evil/console/": "/console/",
+		"//evil.example/console/": "/console/", "/signin/": "/console/", "": "/console/",
+		"\\\\evil/console/": "/console/",
 	} {
 		w.leads("/console/look", url.Values{"theme": {"dark"}, "return": {returned}}, want)
 	}
@@ -142,15 +143,17 @@ func TestTicket(t *testing.T) {
 	w.answers["DescribeMatchmaking"] = &wire.DescribeMatchmakingOutput{TicketList: []wire.MatchmakingTicket{{
 		TicketId: "ken", ConfigurationName: "duel", Status: "SEARCHING", StartTime: w.clock.Now(),
 		Players: []wire.Player{{PlayerId: "ken", PlayerAttributes: map[string]wire.AttributeValue{
-			"skill": {N: wire.Some(12.5)}, "maps": {SL: []string{"a", "b"}}, "weights": {SDM: map[string]float64{"x": 2}},
-			"role": {S: "tank"}}, LatencyInMs: map[string]int32{"custom-fra": 31}}}}}}
+			"skill": {N: wire.Some(12.5)}, "maps": {SL: []string{"a", "b"}},
+			"weights": {SDM: map[string]float64{"x": 2}},
+			"role":    {S: "tank"}}, LatencyInMs: map[string]int32{"custom-fra": 31}}}}}}
 	w.answers["GET /v1/tickets/ken/explain"] = control.TicketExplanation{Ticket: "ken", Status: "SEARCHING",
 		Explanation: &matcher.Explanation{Pool: 42, Largest: 5, Missing: "red lacks 3", Candidates: 41,
-			Rejections: []matcher.Rejection{{Rule: "FairSkill", Candidates: 41, Example: "t-9: distance 22, at most 10"}},
-			Next:       &matcher.Expansion{Seconds: 12, Admits: 9, Changes: []matcher.Change{{Target: "t", To: "20"}}}}}
+			Rejections: []matcher.Rejection{{Rule: "FairSkill", Candidates: 41,
+				Example: "t-9: distance 22, at most 10"}},
+			Next: &matcher.Expansion{Seconds: 12, Admits: 9, Changes: []matcher.Change{{Target: "t", To: "20"}}}}}
 	w.shows("GET", "/console/tickets/ken", nil, 200, "The largest match found with it has 5 players: red lacks 3.",
-		"41 candidates checked.", "<td>FairSkill</td>", "In 12.0 s, which admits 9 more candidates.", "12.5", "a, b", "x 2",
-		"tank", "31 ms")
+		"41 candidates checked.", "<td>FairSkill</td>", "In 12.0 s, which admits 9 more candidates.", "12.5",
+		"a, b", "x 2", "tank", "31 ms")
 	w.fails["GET /v1/tickets/ken/explain"] = fault.New(fault.InvalidRequest, "It has ended.")
 	w.shows("GET", "/console/tickets/ken", nil, 200, "It has just ended.")
 	w.fails["muster:TicketExplain"] = denied
@@ -167,8 +170,9 @@ func TestQueue(t *testing.T) {
 	w.fails["ResolveAlias"] = fault.New(fault.NotFound, "Alias alias-1 does not exist.")
 	w.answers["DescribeFleetAttributes"] = &wire.DescribeFleetAttributesOutput{
 		FleetAttributes: []wire.FleetAttributes{{FleetId: "fleet-1", Name: "arena", Status: "ACTIVE"}}}
-	w.answers["DescribeFleetUtilization"] = &wire.DescribeFleetUtilizationOutput{FleetUtilization: []wire.FleetUtilization{
-		{FleetId: "fleet-1", ActiveServerProcessCount: wire.Some[int32](24), ActiveGameSessionCount: wire.Some[int32](18)}}}
+	w.answers["DescribeFleetUtilization"] = &wire.DescribeFleetUtilizationOutput{
+		FleetUtilization: []wire.FleetUtilization{{FleetId: "fleet-1",
+			ActiveServerProcessCount: wire.Some[int32](24), ActiveGameSessionCount: wire.Some[int32](18)}}}
 	w.answers["DescribeFleetLocationAttributes"] = &wire.DescribeFleetLocationAttributesOutput{
 		LocationAttributes: []wire.LocationAttributes{{LocationState: &wire.LocationState{Location: "custom-fra"}}}}
 	w.shows("GET", "/console/queues/ranked", nil, 200, "<strong>6</strong>", "Alias alias-1 does not exist.",
@@ -208,15 +212,16 @@ func TestAccessPages(t *testing.T) {
 	w.answers["GET /v1/groups"] = map[string]any{}
 	w.answers["GET /v1/keys"] = map[string]any{"keys": []access.KeyView{{ID: "AKIA1", Owner: "ada", Status: "Active"}}}
 	w.answers["GET /v1/policies"] = map[string]any{}
-	w.answers["POST /v1/users"] = access.UserCreated{UserView: access.UserView{Name: "bob"}, Invite: "https://h/i?token=1"}
+	w.answers["POST /v1/users"] = access.UserCreated{UserView: access.UserView{Name: "bob"},
+		Invite: "https://h/i?token=1"}
 	w.shows("POST", "/console/users", url.Values{"user-name": {"bob"}, "kind": {"invite"}}, 200, "https://h/i?token=1")
 	if got := w.inputs["POST /v1/users"].(string); !strings.Contains(got, `"invite":true`) ||
 		!strings.Contains(got, `"name":"bob"`) {
 		t.Errorf("created %s", got)
 	}
 	w.answers["POST /v1/keys"] = access.KeyCreated{KeyView: access.KeyView{ID: "AKIA2"}, Secret: "hush"}
-	w.shows("POST", "/console/keys", url.Values{"user": {"backend"}, "service": {"yes"}, "expires": {"2026-12-31"}}, 200,
-		"AWS_SECRET_ACCESS_KEY=hush")
+	w.shows("POST", "/console/keys", url.Values{"user": {"backend"}, "service": {"yes"},
+		"expires": {"2026-12-31"}}, 200, "AWS_SECRET_ACCESS_KEY=hush")
 	if got := w.inputs["POST /v1/keys"].(string); !strings.Contains(got, `"service":"backend"`) ||
 		!strings.Contains(got, `"expires":"2026-12-31T00:00:00Z"`) {
 		t.Errorf("created %s", got)
@@ -252,7 +257,8 @@ func TestRegionPages(t *testing.T) {
 	w.shows("GET", "/console/cluster", nil, 200, "READY", "DOWN", "Remove b", "Feature level in force: 6")
 	w.shows("POST", "/console/cluster/remove", url.Values{"node": {"b"}, "confirm": {"a"}}, 400, "Type the name")
 	w.answers["DELETE /v1/nodes/b"] = `{}`
-	w.leads("/console/cluster/remove", url.Values{"node": {"b"}, "confirm": {"b"}}, "/console/cluster?done=node-removed")
+	w.leads("/console/cluster/remove", url.Values{"node": {"b"}, "confirm": {"b"}},
+		"/console/cluster?done=node-removed")
 	w.answers["GET /v1/backup"] = "the region"
 	out := w.do("POST", "/console/cluster/backup", nil)
 	if out.Body.String() != "the region" || !strings.Contains(out.Header().Get("Content-Disposition"),
@@ -268,8 +274,8 @@ func TestRegionPages(t *testing.T) {
 	if strings.Contains(w.shows("GET", "/console/settings?show=changed", nil, 200, ":80"), "Storage") {
 		t.Error("defaults are shown")
 	}
-	w.answers["GET /v1/events"] = `{"position":"1.1","event":{"time":"2026-11-25T11:00:00Z","resources":["arn:q/ranked"],` +
-		`"detail":{"type":"PlacementTimedOut","placementId":"p-1"}}}` + "\n" + `{"position":"2.1","event":{"time":` +
+	w.answers["GET /v1/events"] = `{"position":"1.1","event":{"time":"2026-11-25T11:00:00Z",` +
+		`"resources":["arn:q/ranked"],"detail":{"type":"PlacementTimedOut","placementId":"p-1"}}}` + "\n" + `{"position":"2.1","event":{"time":` +
 		`"2026-11-25T11:30:00Z","detail":{"type":"MatchmakingSearching","tickets":[{"ticketId":"ken"}]}}}` + "\n"
 	body := w.shows("GET", "/console/events", nil, 200, `href="/console/placements/p-1"`, `href="/console/tickets/ken"`)
 	if strings.Index(body, "MatchmakingSearching") > strings.Index(body, "PlacementTimedOut") {
@@ -279,7 +285,8 @@ func TestRegionPages(t *testing.T) {
 		t.Error("the filter shows another event")
 	}
 	w.answers["GET /v1/audit"] = `{"position":"1","eventTime":"2026-11-25T11:00:00Z","eventName":"CreateFleet",` +
-		`"userIdentity":{"type":"IAMUser","userName":"ada"},"errorCode":"ConflictException","resources":[{"ARN":"a/b"}]}` + "\n"
+		`"userIdentity":{"type":"IAMUser","userName":"ada"},"errorCode":"ConflictException",` +
+		`"resources":[{"ARN":"a/b"}]}` + "\n"
 	w.shows("GET", "/console/audit?errors=true&user=ada", nil, 200, "CreateFleet", "ada", "ConflictException")
 }
 
@@ -308,7 +315,8 @@ func TestExplorer(t *testing.T) {
 // TestCommands: commands of the AWS CLI have its names.
 func TestCommands(t *testing.T) {
 	for operation, want := range map[string]string{"CreateFleet": "create-fleet",
-		"DescribeEC2InstanceLimits": "describe-ec2-instance-limits", "GetGameSessionLogUrl": "get-game-session-log-url"} {
+		"DescribeEC2InstanceLimits": "describe-ec2-instance-limits",
+		"GetGameSessionLogUrl":      "get-game-session-log-url"} {
 		if got := commandOf(operation); got != want {
 			t.Errorf("%s is %s", operation, got)
 		}
@@ -326,7 +334,8 @@ func TestCSV(t *testing.T) {
 	}
 	w.answers["DescribePlayerSessions"] = &wire.DescribePlayerSessionsOutput{PlayerSessions: []wire.PlayerSession{
 		{PlayerId: "=cmd|' /C calc'!A0", PlayerSessionId: "psess-1", Status: "ACTIVE", CreationTime: w.clock.Now()},
-		{PlayerId: "a \"quoted\", line\nbreak", PlayerSessionId: "psess-2", Status: "RESERVED", Port: wire.Some[int32](7777)}}}
+		{PlayerId: "a \"quoted\", line\nbreak", PlayerSessionId: "psess-2", Status: "RESERVED",
+			Port: wire.Some[int32](7777)}}}
 	out := w.do("GET", "/console/players.csv?id=ada", nil)
 	const want = "player,player_session,status,game_session,address,port,reserved_utc,ended_utc\r\n" +
 		"'=cmd|' /C calc'!A0,psess-1,ACTIVE,,,0,2026-11-25 12:00:00,\r\n" +

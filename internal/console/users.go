@@ -62,7 +62,7 @@ func (v *visit) groups() ([]access.GroupView, error) {
 }
 
 func createUser(v *visit) error {
-	b := usersBody{Name: v.form("user-name"), Display: v.form("display-name"), Email: v.form("email")}
+	b := usersBody{Name: v.form("user-name"), Display: v.form("display-name"), Email: v.form("user-email")}
 	kind := v.form("kind")
 	body := map[string]any{"name": b.Name, "displayName": b.Display, "email": b.Email, "groups": v.r.Form["group"],
 		"service": kind == "service", "invite": kind == "invite"}

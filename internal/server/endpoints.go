@@ -113,8 +113,12 @@ func offered() (groups []console.OperationGroup) {
 func (s *service) settings() (all []operator.Setting) {
 	for _, each := range s.cfg.Settings() {
 		shown := each.Redacted()
-		all = append(all, operator.Setting{Name: shown.Name, Group: shown.Group, Value: shown.String(),
-			Source: s.cfg.SettingOrigins[shown.Name], Usage: shown.Usage})
+		source, ok := s.cfg.SettingOrigins[shown.Name]
+		if !ok && each.String() == each.Default {
+			source = "default"
+		}
+		all = append(all, operator.Setting{Name: shown.Name, Group: shown.Group, Value: shown.String(), Source: source,
+			Usage: shown.Usage})
 	}
 	return all
 }

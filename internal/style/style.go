@@ -1,4 +1,5 @@
-// Package style has what all pages share: the design tokens and parts of a style sheet, and the headers that protect them.
+// Package style has what all pages share: the design tokens and parts of a style sheet, and the headers that protect
+// them.
 package style
 
 import _ "embed" // of the style sheet
