@@ -46,7 +46,7 @@ var periods = []period{
 
 func auditPage(v *visit) error {
 	b := auditBody{Since: v.form("since"), User: v.form("user"), Event: v.form("event"),
-		Resource: v.form("resource"), Address: v.form("address"), Key: v.form("key"), Errors: v.form("errors") != ""}
+		Resource: v.form("resource"), Address: v.form("from"), Key: v.form("key"), Errors: v.form("errors") != ""}
 	if !slices.ContainsFunc(periods, func(p period) bool { return p.value == b.Since }) {
 		b.Since = periods[1].value
 	}
