@@ -37,6 +37,8 @@ type world struct {
 	fails   map[string]error
 	person  *access.Person // who is signed in
 	changed chan struct{}
+
+	redirects bool // requests of operators
 }
 
 func newWorld(t *testing.T, change ...func(*Config)) *world {
@@ -102,6 +104,10 @@ func (w *world) PermitsSome(_ *access.Identity, action policy.Action) bool {
 func (w *world) ServeLocal(out http.ResponseWriter, r *http.Request, id *access.Identity, _ access.Origin) error {
 	if id == nil {
 		w.Error("a request without an identity")
+	}
+	if w.redirects {
+		http.Redirect(out, r, "/v1/", http.StatusMovedPermanently)
+		return nil
 	}
 	name := r.Method + " " + r.URL.Path
 	w.calls = append(w.calls, name)

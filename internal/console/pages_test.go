@@ -246,6 +246,13 @@ func TestAccessPages(t *testing.T) {
 		"/console/users/ada?done=user-changed")
 }
 
+// TestRedirected: a request whose path is cleaned, and leads elsewhere, was not made.
+func TestRedirected(t *testing.T) {
+	w := newWorld(t)
+	w.redirects = true
+	w.shows("POST", "/console/roles/operator", url.Values{"to": {"assign"}, "subject": {".."}}, 404, "NotFound")
+}
+
 // TestRegionPages shows the cluster, the settings, the events and the audit trail.
 func TestRegionPages(t *testing.T) {
 	w := newWorld(t)
@@ -275,7 +282,8 @@ func TestRegionPages(t *testing.T) {
 		t.Error("defaults are shown")
 	}
 	w.answers["GET /v1/events"] = `{"position":"1.1","event":{"time":"2026-11-25T11:00:00Z",` +
-		`"resources":["arn:q/ranked"],"detail":{"type":"PlacementTimedOut","placementId":"p-1"}}}` + "\n" + `{"position":"2.1","event":{"time":` +
+		`"resources":["arn:q/ranked"],"detail":{"type":"PlacementTimedOut","placementId":"p-1"}}}` + "\n" +
+		`{"position":"2.1","event":{"time":` +
 		`"2026-11-25T11:30:00Z","detail":{"type":"MatchmakingSearching","tickets":[{"ticketId":"ken"}]}}}` + "\n"
 	body := w.shows("GET", "/console/events", nil, 200, `href="/console/placements/p-1"`, `href="/console/tickets/ken"`)
 	if strings.Index(body, "MatchmakingSearching") > strings.Index(body, "PlacementTimedOut") {

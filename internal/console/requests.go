@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // Requests makes requests of operators (/v1). *operator.Handler implements it.
@@ -22,11 +23,12 @@ type Requests interface {
 type answerBuffer struct {
 	header http.Header
 	to     io.Writer
+	status int // 0: none was written, which is 200
 }
 
 func (a *answerBuffer) Header() http.Header         { return a.header }
 func (a *answerBuffer) Write(p []byte) (int, error) { return a.to.Write(p) }
-func (a *answerBuffer) WriteHeader(int)             {}
+func (a *answerBuffer) WriteHeader(status int)      { a.status = status }
 
 // request makes a request of operators as the person who has signed in. in becomes the JSON of its body, unless it is
 // nil, and the answer is decoded to out.
@@ -62,7 +64,12 @@ func (v *visit) requestTo(to io.Writer, method, path string, in any) error {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	r.RemoteAddr = v.r.RemoteAddr
-	return v.h.Requests.ServeLocal(&answerBuffer{http.Header{}, to}, r, v.id, v.from)
+	answer := &answerBuffer{header: http.Header{}, to: to}
+	err = v.h.Requests.ServeLocal(answer, r, v.id, v.from)
+	if err == nil && answer.status >= http.StatusMultipleChoices { // a path with the element ".." leads elsewhere
+		return fault.New(fault.NotFound, "There is no request %s %.200s.", method, path)
+	}
+	return err
 }
 
 // in returns a path with escaped elements.

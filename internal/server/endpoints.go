@@ -78,8 +78,8 @@ func (s *service) openEndpoints(context.Context) error {
 		Calls: handler, Requests: s.operator, Region: s.plane, Access: s.plane, Person: s.signin.Person,
 		Reservation: s.cfg.ReservationTimeout,
 		Open:        s.cfg.OpenConsole == config.On, Insecure: s.cfg.InsecureSignIn == config.On,
-		Operations: offered(), CA: s.caFile, RegionName: s.cfg.Region, Account: s.cfg.Account, Endpoint: s.pagesURL(), Ready: s.awaitReady,
-		Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Operations: offered(), CA: s.caFile, RegionName: s.cfg.Region, Account: s.cfg.Account, Endpoint: s.pagesURL(),
+		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	if err != nil {
 		return err

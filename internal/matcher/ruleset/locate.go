@@ -45,7 +45,8 @@ func (l *locator) next() int {
 
 // value reads a value that has a path, and begins, with its key, at an offset. The document is JSON.
 func (l *locator) value(path string, at int) {
-	if rest, ok := strings.CutPrefix(l.want, path); ok && (path == "" || rest == "" || rest[0] == '.' || rest[0] == '[') {
+	rest, ok := strings.CutPrefix(l.want, path)
+	if ok && (path == "" || rest == "" || rest[0] == '.' || rest[0] == '[') {
 		l.found = at
 	}
 	token, err := l.from.Token()
