@@ -93,7 +93,7 @@ type Process struct {
 	Log *slog.Logger
 	// Clock for all deadlines; nil: the system's. Tests set a fake one.
 	Clock clockwork.Clock
-	// SettingOrigins are the sources of the values, as Load returns them, for people who ask the service; nil: not known.
+	// SettingOrigins are the sources of the values, as Load returns them, for people who ask the service; nil: unknown.
 	SettingOrigins Origins
 }
 
