@@ -132,8 +132,8 @@ func fill(t *testing.T, s *people.Service) string {
 	for id, skill := range map[string]float64{"ken": 10, "lea": 100} {
 		mustertest.Call(t, s.Client.StartMatchmaking, &gamelift.StartMatchmakingInput{
 			ConfigurationName: aws.String("duel"), TicketId: aws.String(id), Players: []types.Player{{
-				PlayerId: aws.String(hostilePlayer[:len(hostilePlayer)-3] + id),
-				LatencyInMs: map[string]int32{"custom-home": 20},
+				PlayerId:         aws.String(hostilePlayer[:len(hostilePlayer)-3] + id),
+				LatencyInMs:      map[string]int32{"custom-home": 20},
 				PlayerAttributes: map[string]types.AttributeValue{"skill": {N: aws.Float64(skill)}}}}})
 	}
 	s.AddUser("vera", "read-only")
