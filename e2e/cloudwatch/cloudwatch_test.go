@@ -135,8 +135,10 @@ func TestGoSDK(t *testing.T) {
 	}
 	client, end := connect(secretKey), time.Now().Truncate(time.Hour)
 	var pages []int
-	list := cloudwatch.NewListMetricsPaginator(client, &cloudwatch.ListMetricsInput{Namespace: aws.String("AWS/GameLift"),
-		RecentlyActive: types.RecentlyActivePt3h, Dimensions: []types.DimensionFilter{{Name: aws.String("FleetId")}}})
+	list := cloudwatch.NewListMetricsPaginator(client,
+		&cloudwatch.ListMetricsInput{Namespace: aws.String("AWS/GameLift"),
+			RecentlyActive: types.RecentlyActivePt3h,
+			Dimensions:     []types.DimensionFilter{{Name: aws.String("FleetId")}}})
 	for list.HasMorePages() {
 		page, err := list.NextPage(t.Context())
 		if err != nil {
@@ -162,7 +164,8 @@ func TestGoSDK(t *testing.T) {
 	data := cloudwatch.NewGetMetricDataPaginator(client, &cloudwatch.GetMetricDataInput{
 		StartTime: aws.Time(end.Add(-time.Hour)), EndTime: &end, ScanBy: types.ScanByTimestampAscending,
 		MaxDatapoints: aws.Int32(25), MetricDataQueries: []types.MetricDataQuery{{Id: aws.String("e1"),
-			Expression: aws.String(`SUM(SEARCH('{AWS/GameLift,FleetId} FleetId=("fleet-aa" OR "fleet-ab")', 'Sum', 60))`)}},
+			Expression: aws.String(`SUM(SEARCH('{AWS/GameLift,FleetId} FleetId=("fleet-aa" OR "fleet-ab")', 'Sum', ` +
+				`60))`)}},
 	})
 	var values []float64
 	for data.HasMorePages() {
@@ -217,7 +220,8 @@ func TestBoto3(t *testing.T) {
 	var data struct{ MetricDataResults []struct{ Values []float64 } }
 	err := boto.Call("cloudwatch.GetMetricData", map[string]any{"StartTime": "2026-11-26T00:00:00Z",
 		"EndTime": "2026-11-26T00:03:00Z", "ScanBy": "TimestampAscending", "MetricDataQueries": []any{
-			map[string]any{"Id": "m1", "ReturnData": false, "MetricStat": map[string]any{"Period": 60, "Stat": "Maximum",
+			map[string]any{"Id": "m1", "ReturnData": false, "MetricStat": map[string]any{"Period": 60,
+				"Stat": "Maximum",
 				"Metric": map[string]any{"Namespace": "AWS/GameLift", "MetricName": "ActiveGameSessions",
 					"Dimensions": []any{map[string]any{"Name": "FleetId", "Value": "fleet-aa"}}}}},
 			map[string]any{"Id": "e1", "Expression": "m1 * 10"}}}, &data)
@@ -265,7 +269,8 @@ func TestForm(t *testing.T) {
 	s := serve(t)
 	body := url.Values{"Action": {"GetMetricData"}, "Version": {"2010-08-01"}, "StartTime": {"2026-11-26T00:00:00Z"},
 		"EndTime": {"2026-11-26T00:02:00Z"}, "MetricDataQueries.member.1.Id": {"e1"},
-		"MetricDataQueries.member.1.Expression": {"SEARCH('{AWS/GameLift,FleetId} FleetId=\"fleet-aa\"', 'Average', 60)"},
+		"MetricDataQueries.member.1.Expression": {"SEARCH('{AWS/GameLift,FleetId} FleetId=\"fleet-aa\"', 'Average', " +
+			"60)"},
 	}.Encode()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/", strings.NewReader(body))
 	if err != nil {

@@ -10,8 +10,8 @@
 // Errors have a code in the header x-amzn-query-error, by which clients of the first two protocols see the codes of the
 // third.
 //
-// A call is decided after its signature and before its input is validated, so that a denial reveals nothing. All actions
-// are on the resource "*", as on AWS.
+// A call is decided after its signature and before its input is validated, so that a denial reveals nothing. All
+// actions are on the resource "*", as on AWS.
 //
 // Sources: service model monitoring of botocore; CloudWatch API reference, "Common Errors"; Smithy specification, "AWS
 // query-compatible".
@@ -44,7 +44,8 @@ type Store interface {
 
 	// Points returns the points of the periods that begin in [from, to), ascending, without those that have no data.
 	// from is aligned to the period. A series that does not exist has none.
-	Points(ctx context.Context, series metrics.Series, from, to time.Time, period time.Duration) ([]metrics.Point, error)
+	Points(ctx context.Context, series metrics.Series, from, to time.Time, period time.Duration) ([]metrics.Point,
+		error)
 
 	// Unit returns the unit of a metric: Count, Percent or Seconds.
 	Unit(metric string) string

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/muster-gg/muster/internal/cloudwatch/metricmath"
@@ -71,8 +70,8 @@ func (in *getMetricDataInput) check() error {
 		return fault.New(validation, "The value %d for parameter MaxDatapoints is invalid: it must be 1 to %d.",
 			in.MaxDatapoints.Or(0), maxDatapoints)
 	case in.LabelOptions != nil && in.LabelOptions.Timezone != "" && unknownTimezone(in.LabelOptions.Timezone):
-		return fault.New(validation, "The value %.64q for parameter LabelOptions.Timezone is invalid: it must have the "+
-			"form +0130.", in.LabelOptions.Timezone)
+		return fault.New(validation, "The value %.64q for parameter LabelOptions.Timezone is invalid: it must have "+
+			"the form +0130.", in.LabelOptions.Timezone)
 	}
 	returned := false
 	for i := range in.MetricDataQueries {
@@ -83,7 +82,8 @@ func (in *getMetricDataInput) check() error {
 		returned = returned || q.ReturnData.Or(true)
 	}
 	if !returned {
-		return fault.New(validation, "At least one of the MetricDataQueries must have no ReturnData, or the value true.")
+		return fault.New(validation, "At least one of the MetricDataQueries must have no ReturnData, or the value "+
+			"true.")
 	}
 	return nil
 }
@@ -91,8 +91,8 @@ func (in *getMetricDataInput) check() error {
 func (in *getMetricDataInput) checkQuery(q *metricDataQuery) error {
 	switch {
 	case !queryID.MatchString(q.Id):
-		return fault.New(validation, "The value %.64q for parameter Id is invalid: it must begin with a lowercase letter, "+
-			"and have letters, digits and underscores.", q.Id)
+		return fault.New(validation, "The value %.64q for parameter Id is invalid: it must begin with a lowercase "+
+			"letter, and have letters, digits and underscores.", q.Id)
 	case (q.MetricStat != nil) == (q.Expression != ""):
 		return fault.New(validation, "The query %q must have either MetricStat or Expression.", q.Id)
 	case q.MetricStat == nil:
@@ -207,8 +207,8 @@ func (d *data) addResults(p *page, q *dataQuery) error {
 			r.StatusCode = "Forbidden"
 		}
 		if q.dropped {
-			r.Messages = []messageData{{"ArithmeticError", "One or more data-points have been dropped due to non-numeric " +
-				"values (NaN, -Infinite, +Infinite)"}}
+			r.Messages = []messageData{{"ArithmeticError", "One or more data-points have been dropped due to " +
+				"non-numeric values (NaN, -Infinite, +Infinite)"}}
 		}
 		p.add(r, s)
 	}
@@ -218,9 +218,4 @@ func (d *data) addResults(p *page, q *dataQuery) error {
 // wrong is the error of the query's expression.
 func (q *dataQuery) wrong(message string) error {
 	return fault.New(validation, "Error in expression '%s': %s", q.in.Id, message)
-}
-
-// sharesName reports whether a text is a label of several series of a request.
-func sharesName(all []metricmath.Series, same func(a, b *metricmath.Series) bool) bool {
-	return !slices.ContainsFunc(all, func(s metricmath.Series) bool { return !same(&s, &all[0]) })
 }

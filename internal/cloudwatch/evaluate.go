@@ -170,8 +170,9 @@ func (d *data) Search(search *metricmath.Search, stat string, period int64) (fou
 			continue
 		}
 		if len(found) == maxFound {
-			d.messages = append(d.messages, messageData{"MaxMetricsExceeded", fmt.Sprintf("The search of query %s finds "+
-				"more than %d metrics; the others are left out. Use a narrower search.", d.running.in.Id, maxFound)})
+			d.messages = append(d.messages, messageData{"MaxMetricsExceeded", fmt.Sprintf("The search of query %s "+
+				"finds more than %d metrics; the others are left out. Use a narrower search. "+
+				"", d.running.in.Id, maxFound)})
 			break
 		}
 		found = append(found, metricmath.Series{Metric: each, Stat: stat, Period: period})
@@ -206,8 +207,8 @@ func (d *data) Period() int64 {
 // Spend limits the points that are computed.
 func (d *data) Spend(points int) error {
 	if d.left -= points; d.left < 0 {
-		return fault.New(validation, "The queries need more than %d datapoints to be read and computed. Increase Period, "+
-			"decrease the time range, or send fewer queries.", maxComputed)
+		return fault.New(validation, "The queries need more than %d datapoints to be read and computed. Increase "+
+			"Period, decrease the time range, or send fewer queries.", maxComputed)
 	}
 	return d.ctx.Err()
 }

@@ -11,20 +11,21 @@ import (
 	"github.com/muster-gg/muster/internal/metrics"
 )
 
-// labelFound sets the labels of the series that a search has found: the parts in which they differ, values of dimensions
-// before the metric; the metric's name if there is one series.
+// labelFound sets the labels of the series that a search has found: the parts in which they differ, values of
+// dimensions before the metric; the metric's name if there is one series.
 func labelFound(found []metricmath.Series) {
 	if len(found) == 0 {
 		return
 	}
-	metric := len(found) == 1 || !sharesName(found, func(a, b *metricmath.Series) bool {
-		return a.Metric.Metric == b.Metric.Metric
+	metric := len(found) == 1 || !all(found, func(s *metricmath.Series) bool {
+		return s.Metric.Metric == found[0].Metric.Metric
 	})
 	for i := range found {
 		s := &found[i]
 		var parts []string
 		for _, d := range s.Metric.Dimensions {
-			if !sharesName(found, func(a, _ *metricmath.Series) bool { return slices.Contains(a.Metric.Dimensions, d) }) {
+			shared := all(found, func(s *metricmath.Series) bool { return slices.Contains(s.Metric.Dimensions, d) })
+			if !shared {
 				parts = append(parts, d.Value)
 			}
 		}
@@ -33,6 +34,11 @@ func labelFound(found []metricmath.Series) {
 		}
 		s.Label = strings.Join(parts, " ")
 	}
+}
+
+// all reports whether something holds for all series.
+func all(series []metricmath.Series, holds func(*metricmath.Series) bool) bool {
+	return !slices.ContainsFunc(series, func(s metricmath.Series) bool { return !holds(&s) })
 }
 
 // dynamic is a part of a label that is replaced. Source: CloudWatch user guide, "Using dynamic labels".

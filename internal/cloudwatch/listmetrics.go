@@ -69,7 +69,8 @@ func (h *Handler) series(in *listMetricsInput) []metrics.Series {
 
 func sortSeries(all []metrics.Series) {
 	slices.SortFunc(all, func(a, b metrics.Series) int {
-		return cmp.Or(strings.Compare(a.Metric, b.Metric), slices.CompareFunc(a.Dimensions, b.Dimensions, compareDimensions))
+		return cmp.Or(strings.Compare(a.Metric, b.Metric), slices.CompareFunc(a.Dimensions, b.Dimensions,
+			compareDimensions))
 	})
 }
 

@@ -75,7 +75,8 @@ var reasons = reasonsOf(map[string]string{
 	noDashboards: `DeleteDashboards GetDashboard ListDashboards PutDashboard`,
 	noInsights: `DeleteInsightRules DescribeInsightRules DisableInsightRules EnableInsightRules GetInsightRuleReport
 		ListManagedInsightRules PutInsightRule PutManagedInsightRules`,
-	noStreams:   `DeleteMetricStream GetMetricStream ListMetricStreams PutMetricStream StartMetricStreams StopMetricStreams`,
+	noStreams: `DeleteMetricStream GetMetricStream ListMetricStreams PutMetricStream StartMetricStreams
+		StopMetricStreams`,
 	noDetection: `DeleteAnomalyDetector DescribeAnomalyDetectors PutAnomalyDetector`,
 	noOTel: `AssociateDatasetKmsKey CreateResourceMetricsConfiguration DeleteResourceMetricsConfiguration
 		DisassociateDatasetKmsKey GetDataset GetOTelEnrichment GetResourceMetricsConfiguration StartOTelEnrichment

@@ -110,7 +110,8 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) (body []byte, rel
 	if _, tooLong := errors.AsType[*http.MaxBytesError](err); tooLong {
 		return nil, nil, fault.New(fault.InvalidRequest, "The body of the request is larger than %d bytes.", maxBody)
 	}
-	return nil, nil, &fault.Error{Kind: fault.Serialization, Message: "The body of the request did not arrive in whole.",
+	return nil, nil, &fault.Error{Kind: fault.Serialization, Message: "The body of the request did not arrive in " +
+		"whole.",
 		Err: err}
 }
 
@@ -192,7 +193,8 @@ func (p protocol) encoding() wire.Protocol {
 }
 
 var contentTypes = [...]string{
-	jsonProtocol: "application/x-amz-json-1.0", cborProtocol: "application/cbor", query: "application/x-www-form-urlencoded",
+	jsonProtocol: "application/x-amz-json-1.0", cborProtocol: "application/cbor",
+	query: "application/x-www-form-urlencoded",
 }
 
 func isForm(r *listen.Request) bool { return contentType(r) == contentTypes[query] }

@@ -69,7 +69,8 @@ func (in *getMetricStatisticsInput) check() error {
 	}
 	if n := pointsIn(in.StartTime, in.EndTime, int64(period)); n > maxStatistics {
 		return fault.New(invalidCombination, "You have requested up to %d datapoints, which exceeds the limit of %d. "+
-			"You may reduce the datapoints requested by increasing Period, or decreasing the time range.", n, maxStatistics)
+			"You may reduce the datapoints requested by increasing Period, or decreasing the time range.", n,
+			maxStatistics)
 	}
 	return nil
 }
@@ -77,7 +78,8 @@ func (in *getMetricStatisticsInput) check() error {
 func shapeOfPoint(p *metrics.Point, wanted []string, unit string) datapoint {
 	d := datapoint{Timestamp: p.At, Unit: unit}
 	for name, member := range map[string]*wire.Opt[float64]{
-		"SampleCount": &d.SampleCount, "Average": &d.Average, "Sum": &d.Sum, "Minimum": &d.Minimum, "Maximum": &d.Maximum,
+		"SampleCount": &d.SampleCount, "Average": &d.Average, "Sum": &d.Sum, "Minimum": &d.Minimum,
+		"Maximum": &d.Maximum,
 	} {
 		if slices.Contains(wanted, name) {
 			*member = wire.Some(statistics[name](p))
@@ -94,8 +96,8 @@ func checkPeriod(period int32, kind fault.Kind, parameter string) error {
 	if period == 10 || period == 30 || period > 0 && period%60 == 0 && period <= maxPeriod {
 		return nil
 	}
-	return fault.New(kind, "The value %d for parameter %s is invalid: it must be 10, 30 or a multiple of 60 seconds, at "+
-		"most %d.", period, parameter, maxPeriod)
+	return fault.New(kind, "The value %d for parameter %s is invalid: it must be 10, 30 or a multiple of 60 "+
+		"seconds, at most %d.", period, parameter, maxPeriod)
 }
 
 // align returns the beginning of the period that has a time, in Unix seconds.
@@ -119,8 +121,8 @@ var retentions = []retention{
 	{60, 3 * time.Hour}, {300, 15 * 24 * time.Hour}, {3600, 63 * 24 * time.Hour}, {1 << 62, 455 * 24 * time.Hour},
 }
 
-// points returns the points of a metric; none if there is no such metric, or in another unit. The points of a period are
-// those of all times in it, aligned to multiples of the period.
+// points returns the points of a metric; none if there is no such metric, or in another unit. The points of a period
+// are those of all times in it, aligned to multiples of the period.
 func (h *Handler) points(ctx context.Context, m *metric, unit string, from, to time.Time, period int32) (
 	[]metrics.Point, error,
 ) {
@@ -147,5 +149,6 @@ func (h *Handler) points(ctx context.Context, m *metric, unit string, from, to t
 // unknownTimezone is a time zone that label options cannot have.
 func unknownTimezone(zone string) bool {
 	return len(zone) != 5 || zone[0] != '+' && zone[0] != '-' ||
-		strings.ContainsFunc(zone[1:], func(r rune) bool { return r < '0' || r > '9' }) || zone[1:3] > "14" || zone[3:] > "59"
+		strings.ContainsFunc(zone[1:], func(r rune) bool { return r < '0' || r > '9' }) || zone[1:3] > "14" ||
+		zone[3:] > "59"
 }

@@ -61,7 +61,7 @@ func (w *xmlWriter) value(t reflect.Type) error {
 func (w *xmlWriter) elements(t reflect.Type, delim json.Delim) error {
 	for w.from.More() {
 		name := "member"
-		element := t
+		var element reflect.Type
 		if delim == '{' {
 			token, err := w.from.Token()
 			if err != nil {

@@ -10,8 +10,9 @@ import (
 // The actions beside those of GameLift, by service.
 const (
 	cloudwatchActions = "DescribeAlarms DescribeAlarmsForMetric GetMetricData GetMetricStatistics ListMetrics"
-	iamActions        = "CreateAccessKey CreateUser DeleteAccessKey DeleteUser DeleteUserPolicy GetAccessKeyLastUsed GetUser" +
-		" GetUserPolicy ListAccessKeys ListUserPolicies ListUsers PutUserPolicy UpdateAccessKey"
+	iamActions        = "CreateAccessKey CreateUser DeleteAccessKey DeleteUser DeleteUserPolicy" +
+		" GetAccessKeyLastUsed GetUser GetUserPolicy ListAccessKeys ListUserPolicies ListUsers PutUserPolicy" +
+		" UpdateAccessKey"
 	musterActions = "AssignmentDelete AssignmentPut AuditRead BackupCreate ConsoleUse EndedSessionRead EventRead" +
 		" GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate LegacyRead NodeRead" +
 		" NodeRemove PlacementRead PolicyCheck PolicyDelete PolicyPut PolicyRead ProviderDelete ProviderPut" +

@@ -53,9 +53,9 @@ func TestBuiltins(t *testing.T) {
 	want := map[string][]string{
 		"MusterAdministrator": Actions(),
 		"MusterOperator": filter(func(service, name string) bool {
-			return service == "gamelift" || service == "cloudwatch" || service == "muster" && (!prefixed(name, "User", "Group", "Role",
-				"Assignment",
-				"Policy", "Key", "Provider", "Settings", "RootKey", "Secret", "Backup") || strings.HasSuffix(name,
+			return service == "gamelift" || service == "cloudwatch" || service == "muster" && (!prefixed(name,
+				"User", "Group", "Role", "Assignment", "Policy", "Key", "Provider", "Settings", "RootKey", "Secret",
+				"Backup") || strings.HasSuffix(name,
 				"Read") ||
 				name == "PolicyCheck")
 		}),
@@ -67,10 +67,12 @@ func TestBuiltins(t *testing.T) {
 			case "PolicyCheck", "TicketExplain", "ConsoleUse":
 				return true
 			}
-			return service == "gamelift" || service == "cloudwatch" || service == "muster" && name != "AuditRead" && strings.HasSuffix(name,
-				"Read")
+			return service == "gamelift" || service == "cloudwatch" || service == "muster" && name != "AuditRead" &&
+				strings.HasSuffix(name, "Read")
 		}),
-		"GameLiftAdmin": filter(func(service, _ string) bool { return service == "gamelift" || service == "cloudwatch" }),
+		"GameLiftAdmin": filter(func(service, _ string) bool {
+			return service == "gamelift" || service == "cloudwatch"
+		}),
 		"GameLiftReadOnly": filter(func(service, name string) bool {
 			return service == "gamelift" && prefixed(name, "List", "Describe", "Search") || service == "cloudwatch"
 		}),
@@ -79,8 +81,9 @@ func TestBuiltins(t *testing.T) {
 				name == "ConsoleUse") ||
 				service == "iam" && prefixed(name, "Get", "List") || name == "GetAccessKeyInfo"
 		}),
-		"MusterViewer": slices.Concat(metricReads, []string{"muster:ConsoleUse", "muster:EndedSessionRead", "muster:EventRead", "muster:GameSessionRead",
-			"muster:LegacyRead", "muster:NodeRead", "muster:PlacementRead", "muster:TicketExplain"}),
+		"MusterViewer": slices.Concat(metricReads, []string{"muster:ConsoleUse", "muster:EndedSessionRead",
+			"muster:EventRead", "muster:GameSessionRead", "muster:LegacyRead", "muster:NodeRead",
+			"muster:PlacementRead", "muster:TicketExplain"}),
 		"GameLiftFleetHost": gamelift(`DeregisterCompute DescribeCompute DescribeFleetAttributes
 			DescribeFleetLocationAttributes DescribeRuntimeConfiguration GetComputeAuthToken ListCompute
 			RegisterCompute`),
@@ -90,8 +93,8 @@ func TestBuiltins(t *testing.T) {
 			DescribeGameSessions DescribeMatchmaking DescribePlayerSessions ListFleets ResolveAlias SearchGameSessions
 			StartGameSessionPlacement StartMatchmaking StopGameSessionPlacement StopMatchmaking TerminateGameSession
 			UpdateGameSession`),
-		"GameLiftBackend": slices.Concat(metricReads, gamelift(`AcceptMatch CreateGameSession CreatePlayerSession CreatePlayerSessions
-			DescribeAlias
+		"GameLiftBackend": slices.Concat(metricReads,
+			gamelift(`AcceptMatch CreateGameSession CreatePlayerSession CreatePlayerSessions DescribeAlias
 			DescribeFleetAttributes DescribeFleetCapacity DescribeFleetLocationAttributes DescribeFleetLocationCapacity
 			DescribeFleetLocationUtilization DescribeFleetUtilization DescribeGameSessionDetails
 			DescribeGameSessionPlacement DescribeGameSessionQueues DescribeGameSessions DescribeMatchmaking

@@ -66,8 +66,8 @@ type Operation[I, O any] struct {
 }
 
 // New returns an operation of another API, whose shapes are structs that follow the rules of the package comment. It is
-// for the initialization of variables only: two calls at a time are a race. It panics at a type or a tag that the tables
-// cannot describe.
+// for the initialization of variables only: two calls at a time are a race. It panics at a type or a tag that the
+// tables cannot describe.
 func New[I, O any](name string) Operation[I, O] {
 	return operation[I, O](&OperationInfo{Name: name, HasOutput: true})
 }

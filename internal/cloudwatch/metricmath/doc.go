@@ -5,9 +5,9 @@
 //	100 * active / FILL(available, 0)
 //	SEARCH('{AWS/GameLift,FleetId} MetricName="ActiveGameSessions"', 'Average', 60)
 //
-// A value is a number, a time series, or an array of time series. An operator or a function of one argument that gets an
-// array works on each of its series; two series are combined where both have a point. Points that are no finite numbers
-// are left out, and reported.
+// A value is a number, a time series, or an array of time series. An operator or a function of one argument that gets
+// an array works on each of its series; two series are combined where both have a point. Points that are no finite
+// numbers are left out, and reported.
 //
 // An expression is checked as far as possible when it is parsed. All errors are an *Error with the position.
 //

@@ -84,8 +84,8 @@ func (n *binaryNode) eval(e *evaluation) (Value, error) {
 	case a.Kind == Number && b.Kind == Number:
 		return Value{Number: operate(n.operator, a.Number, b.Number)}, nil
 	case a.Kind == Array && b.Kind == Array:
-		return Value{}, errorAt(n.position, "'%c' does not take two arrays: make one of them a time series with SUM, AVG, "+
-			"MIN or MAX", n.operator)
+		return Value{}, errorAt(n.position, "'%c' does not take two arrays: make one of them a time series with "+
+			"SUM, AVG, MIN or MAX", n.operator)
 	case b.Kind == Number:
 		return e.each(a, func(v float64) float64 { return operate(n.operator, v, b.Number) })
 	case a.Kind == Number:

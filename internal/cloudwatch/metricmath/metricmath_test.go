@@ -23,7 +23,8 @@ var series = map[string]metricmath.Series{
 }
 
 func one(label, metric string, times []int64, values []float64) metricmath.Series {
-	return metricmath.Series{Label: label, Period: 60, Times: times, Values: values, Metric: metrics.Series{Metric: metric}}
+	return metricmath.Series{Label: label, Period: 60, Times: times, Values: values,
+		Metric: metrics.Series{Metric: metric}}
 }
 
 func (e *env) Query(id string) (metricmath.Value, bool, error) {
@@ -131,7 +132,8 @@ func TestErrors(t *testing.T) {
 		{"m1 # m2", "at position 4: unexpected character '#'"},
 		{"1.2.3", "at position 1: '1.2.3' is no number"},
 		{"(m1", "at position 4: expected ')' instead of the end"},
-		{"m1 + ANOMALY_DETECTION_BAND(m1)", "at position 6: the function ANOMALY_DETECTION_BAND is not offered; there are ABS,"},
+		{"m1 + ANOMALY_DETECTION_BAND(m1)", "at position 6: the function ANOMALY_DETECTION_BAND is not offered; " +
+			"there are ABS,"},
 		{"SUM(m1, m2)", "at position 1: the function SUM takes 1 argument"},
 		{"FILL(m1)", "at position 1: the function FILL takes 2 arguments"},
 		{"FILL(m1, 'x')", "at position 10: the function FILL takes a number, a time series, REPEAT or LINEAR"},
@@ -161,7 +163,8 @@ func TestErrors(t *testing.T) {
 }
 
 func TestSpend(t *testing.T) {
-	for _, text := range []string{"m1 + m2", "SUM(METRICS())", "FILL(m1, 0)", "TIME_SERIES(1)", "[m1, m2]", "RATE(m1)"} {
+	for _, text := range []string{"m1 + m2", "SUM(METRICS())", "FILL(m1, 0)", "TIME_SERIES(1)", "[m1, m2]",
+		"RATE(m1)"} {
 		x, err := metricmath.Parse(text)
 		if err != nil {
 			t.Fatal(text, err)
@@ -177,7 +180,8 @@ func TestSearch(t *testing.T) {
 		m := &metricmath.Subject{Namespace: "AWS/GameLift", Account: "123456789012"}
 		m.Series.Metric = metric
 		for i := 0; i < len(dimensions); i += 2 {
-			m.Series.Dimensions = append(m.Series.Dimensions, metrics.Dimension{Name: dimensions[i], Value: dimensions[i+1]})
+			m.Series.Dimensions = append(m.Series.Dimensions, metrics.Dimension{Name: dimensions[i],
+				Value: dimensions[i+1]})
 		}
 		return m
 	}

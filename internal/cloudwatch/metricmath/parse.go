@@ -122,7 +122,8 @@ func (p *parser) expression(above int) (node, *Error) {
 			return left, nil
 		}
 		if length == maxDepth { // they nest to the left
-			return nil, errorAt(t.position, "more than %d operators in a row: use parentheses or further queries", maxDepth)
+			return nil, errorAt(t.position, "more than %d operators in a row: use parentheses or further queries",
+				maxDepth)
 		}
 		p.next()
 		right, err := p.expression(strength)
@@ -149,8 +150,8 @@ func (p *parser) operand() (node, *Error) {
 		return &textNode{t.position, t.text}, nil
 	case t.kind == wordToken:
 		if c := t.text[0]; c < 'a' || c > 'z' {
-			return nil, errorAt(t.position, "'%s' is no id of a query: ids begin with a lowercase letter, and functions "+
-				"need parentheses", t.text)
+			return nil, errorAt(t.position, "'%s' is no id of a query: ids begin with a lowercase letter, and "+
+				"functions need parentheses", t.text)
 		}
 		return &idNode{t.position, t.text}, nil
 	case t.kind == signToken && t.text == "(":

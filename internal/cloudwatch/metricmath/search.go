@@ -11,9 +11,9 @@ import (
 //
 //	{AWS/GameLift,FleetId} MetricName="ActiveGameSessions" NOT FleetId="fleet-1"
 //
-// The braces have the namespace and the exact set of names of dimensions. Terms are combined with AND (which may be left
-// out), OR, NOT and parentheses. A term has a property (MetricName, Namespace, or the name of a dimension), or is about
-// all of them. A text in double quotes must be equal, another one must be contained, in any case of letters.
+// The braces have the namespace and the exact set of names of dimensions. Terms are combined with AND (which may be
+// left out), OR, NOT and parentheses. A term has a property (MetricName, Namespace, or the name of a dimension), or is
+// about all of them. A text in double quotes must be equal, another one must be contained, in any case of letters.
 type Search struct {
 	schema []string // namespace and names of dimensions, sorted; nil: any
 	root   condition
