@@ -123,10 +123,6 @@ func (s *server) expectType(t *testing.T, want string) {
 	}
 }
 
-func (s *server) environ(secret string) []string {
-	return append(clients.Environ(s.url, region, accessKey, secret), "AWS_ENDPOINT_URL_CLOUDWATCH="+s.url)
-}
-
 func TestGoSDK(t *testing.T) {
 	s := serve(t)
 	connect := func(secret string) *cloudwatch.Client {
@@ -216,7 +212,7 @@ func TestGoSDK(t *testing.T) {
 
 func TestBoto3(t *testing.T) {
 	s := serve(t)
-	boto := clients.Boto3(t, s.environ(secretKey))
+	boto := clients.Boto3(t, clients.Environ(s.url, region, accessKey, secretKey))
 	var data struct{ MetricDataResults []struct{ Values []float64 } }
 	err := boto.Call("cloudwatch.GetMetricData", map[string]any{"StartTime": "2026-11-26T00:00:00Z",
 		"EndTime": "2026-11-26T00:03:00Z", "ScanBy": "TimestampAscending", "MetricDataQueries": []any{
@@ -243,7 +239,7 @@ func TestBoto3(t *testing.T) {
 
 func TestAWSCLI(t *testing.T) {
 	s := serve(t)
-	aws := clients.AWSCLI(t, s.environ(secretKey))
+	aws := clients.AWSCLI(t, clients.Environ(s.url, region, accessKey, secretKey))
 	out, err := aws.Run("cloudwatch", "list-metrics", "--namespace", "AWS/GameLift", "--query", "length(Metrics)")
 	if err != nil || strings.TrimSpace(string(out)) != "600" {
 		t.Errorf("%s %v", out, err)
