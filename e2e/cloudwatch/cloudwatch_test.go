@@ -14,6 +14,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -298,5 +300,33 @@ func TestForm(t *testing.T) {
 	if err != nil || len(out.Results) != 1 || !slices.Equal(out.Results[0].Values, []float64{1, 0}) ||
 		!bytes.Contains(text, []byte("<RequestId>")) {
 		t.Errorf("%d %s %v", answer.StatusCode, text, err)
+	}
+}
+
+// TestGuide runs the commands of the guide as they are written.
+func TestGuide(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the guide uses the date of GNU")
+	}
+	guide, err := os.ReadFile("../../docs/how-to/watch-a-region.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, guide, _ = bytes.Cut(guide, []byte("## With the AWS CLI\n"))
+	guide, _, _ = bytes.Cut(guide, []byte("\n## "))
+	script := "set -euo pipefail\n"
+	for line := range strings.Lines(string(guide)) {
+		if command, ok := strings.CutPrefix(line, "    "); ok && command != "source muster.env\n" {
+			script += command
+		}
+	}
+	s := serve(t)
+	cli := clients.AWSCLI(t, clients.Environ(s.url, region, accessKey, secretKey))
+	command := cli.Bash(t.Context(), script)
+	command.Dir = t.TempDir()
+	out, err := command.CombinedOutput()
+	calls := strings.Count(script, "aws cloudwatch ")
+	if err != nil || calls != 5 || strings.Count(string(out), "\n}\n") != calls {
+		t.Errorf("%d calls: %v\n%s\n%s", calls, err, script, out)
 	}
 }

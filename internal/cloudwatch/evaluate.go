@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,7 +111,7 @@ func (d *data) compute(q *dataQuery) (err error) {
 
 // fetch reads the points of a series.
 func (d *data) fetch(s *metricmath.Series, m *metric, unit string) error {
-	if err := d.Spend(int(pointsIn(d.in.StartTime, d.in.EndTime, s.Period))); err != nil {
+	if err := d.Spend(int(pointsIn(d.in.StartTime, d.in.EndTime, s.Period)) + 1); err != nil {
 		return err
 	}
 	points, err := d.h.points(d.ctx, m, unit, d.in.StartTime, d.in.EndTime, int32(s.Period))
@@ -162,7 +163,7 @@ func (d *data) Search(search *metricmath.Search, stat string, period int64) (fou
 		return nil, err
 	}
 	if d.listed == nil {
-		d.listed = d.h.Store.List(false)
+		d.listed = slices.Clone(d.h.Store.List(false))
 		sortSeries(d.listed)
 	}
 	for _, each := range d.listed {

@@ -127,6 +127,7 @@ func TestAnswersOfTheEndpoint(t *testing.T) {
 	starting.fails("ListMetrics", "{}", "ServiceUnavailable", "starting")
 	closed := newWorld(t, func(c *cloudwatch.Config) { c.Open = false })
 	closed.fails("ListMetrics", "{}", "MissingAuthenticationToken", "")
+	closed.fails("ListMetrics", strings.Repeat(" ", 1<<20), "MissingAuthenticationToken", "")
 	closed.fails("x\"y", "{}", "MissingAuthenticationToken", "")
 	if got := strings.Join(closed.gate.refused, " "); got != "cloudwatch:ListMetrics cloudwatch:unknown" {
 		t.Error(got)

@@ -74,7 +74,7 @@ func (h *Handler) handle(ctx context.Context, w http.ResponseWriter, r *http.Req
 	if !h.Ready(ctx) {
 		return nil, fault.New(fault.ServiceUnavailable, "The service is starting or recovering. Try again.")
 	}
-	body, release, err := h.body(w, r)
+	body, release, err := h.body(w, r, c)
 	if err != nil {
 		return nil, err
 	}
@@ -87,13 +87,18 @@ func (h *Handler) handle(ctx context.Context, w http.ResponseWriter, r *http.Req
 }
 
 // body reads the whole body. release must be called when it is not used any more.
-func (h *Handler) body(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+func (h *Handler) body(w http.ResponseWriter, r *http.Request, c *call) (body []byte, release func(), err error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, nil, fault.New(fault.Serialization, "The body must not be compressed.")
 	}
-	room := int(r.ContentLength)
-	if room < 0 || room > maxBody {
-		room = maxBody
+	room := listen.MaxBody // of a body of unknown length
+	if r.ContentLength >= 0 {
+		room = int(min(r.ContentLength, maxBody))
+	}
+	if room > listen.MaxBody { // a larger one needs an access key
+		if err := h.verifier.Check(&c.request, h.Clock.Now()); err != nil {
+			return nil, nil, err
+		}
 	}
 	if !h.Bodies.Take(room) {
 		return nil, nil, fault.New(fault.Throttling, "Too many large requests at a time. Try again later.")
@@ -101,14 +106,14 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) (body []byte, rel
 	release = func() { h.Bodies.Give(room) }
 	conn := http.NewResponseController(w) // without deadlines in tests
 	_ = conn.SetReadDeadline(time.Now().Add(bodyTime))
-	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(room)))
 	_ = conn.SetReadDeadline(time.Time{})
 	if err == nil {
 		return body, release, nil
 	}
 	release()
 	if _, tooLong := errors.AsType[*http.MaxBytesError](err); tooLong {
-		return nil, nil, fault.New(fault.InvalidRequest, "The body of the request is larger than %d bytes.", maxBody)
+		return nil, nil, fault.New(fault.InvalidRequest, "The body of the request is larger than %d bytes.", room)
 	}
 	return nil, nil, &fault.Error{Kind: fault.Serialization, Message: "The body of the request did not arrive in " +
 		"whole.",

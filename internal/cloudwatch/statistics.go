@@ -106,9 +106,11 @@ func align(t time.Time, period int64) int64 {
 	return s - (s%period+period)%period
 }
 
-// pointsIn returns how many periods begin in a range of time.
+// pointsIn returns how many periods are in a range of time. If the range is not aligned to the period, it may have one
+// more point.
 func pointsIn(from, to time.Time, period int64) int64 {
-	return (align(to.Add(-1), period)-align(from, period))/period + 1
+	length := time.Duration(period) * time.Second
+	return int64((to.Sub(from)-1)/length) + 1
 }
 
 // A retention is how long points of short periods are kept. Source: CloudWatch user guide, "Metrics retention".

@@ -1,8 +1,8 @@
 package refdoc
 
-// The dashboards for Grafana. Expressions are PromQL; in them $fleet and the like are the variables of the dashboard, and
-// $__rate_interval is Grafana's. In a cluster each node has the fleets, queues and configurations of the shards that it
-// owns, so their sum is the region's; region-wide gauges are on every node, so their maximum is.
+// The dashboards for Grafana. Expressions are PromQL; in them $fleet and the like are the variables of the dashboard,
+// and $__rate_interval is Grafana's. In a cluster each node has the fleets, queues and configurations of the shards
+// that it owns, so their sum is the region's; region-wide gauges are on every node, so their maximum is.
 
 var regionDashboard = dashboard{
 	UID: "muster-region", Title: "Muster: region", Text: "Game sessions, players, placements and calls of a region.",
@@ -27,7 +27,8 @@ var regionDashboard = dashboard{
 			graph("Placements per second", "ops",
 				q(`sum by (outcome) (rate(muster_queue_placements_total[$__rate_interval]))`, "{{outcome}}")),
 			graph("Server processes that ended abnormally per minute", "short", q(`60 * sum by (fleet) (rate(`+
-				`muster_fleet_server_process_changes_total{change="abnormal_termination"}[$__rate_interval]))`, "{{fleet}}")),
+				`muster_fleet_server_process_changes_total{change="abnormal_termination"}[$__rate_interval]))`,
+				"{{fleet}}")),
 		}},
 		{"API", []panel{
 			graph("Calls per second", "ops",
@@ -41,7 +42,8 @@ var regionDashboard = dashboard{
 }
 
 var fleetDashboard = dashboard{
-	UID: "muster-fleet", Title: "Muster: fleet", Text: "Instances, server processes, game sessions and players of fleets.",
+	UID: "muster-fleet", Title: "Muster: fleet", Text: "Instances, server processes, game sessions and players of " +
+		"fleets.",
 	Variables: []variable{{"fleet", "Fleet", "muster_fleet_game_sessions"},
 		{"location", "Location", `muster_fleet_game_sessions{fleet=~"$fleet"}`}},
 	Rows: []row{
@@ -65,7 +67,8 @@ var fleetDashboard = dashboard{
 			graph("Changes of server processes per minute", "short", q(`60 * sum by (change) (rate(`+
 				`muster_fleet_server_process_changes_total{`+ofFleet+`}[$__rate_interval]))`, "{{change}}")),
 			graph("Percent healthy server processes", "percentunit",
-				q(`sum by (fleet) (muster_fleet_server_processes{`+ofFleet+`, state="healthy"}) / clamp_min(sum by (fleet) (`+
+				q(`sum by (fleet) (muster_fleet_server_processes{`+ofFleet+`, state="healthy"}) / clamp_min(`+
+					`sum by (fleet) (`+
 					`muster_fleet_server_processes{`+ofFleet+`, state="active"}), 1)`, "{{fleet}}")),
 		}},
 		{"Instances", []panel{
@@ -82,7 +85,8 @@ var fleetDashboard = dashboard{
 const ofFleet = `fleet=~"$fleet", location=~"$location"`
 
 var queueDashboard = dashboard{
-	UID: "muster-queue", Title: "Muster: queue", Text: "Placements of queues: how many wait, how long, and where they go.",
+	UID: "muster-queue", Title: "Muster: queue", Text: "Placements of queues: how many wait, how long, and where " +
+		"they go.",
 	Variables: []variable{{"queue", "Queue", "muster_queue_depth"}},
 	Rows: []row{{"Placements", []panel{
 		graph("Placements waiting", "short", q(`sum by (queue) (muster_queue_depth{`+ofQueue+`})`, "{{queue}}")),
@@ -126,12 +130,14 @@ var nodeDashboard = dashboard{
 			graph("Time to make a batch durable", "s", quantiles("muster_journal_append_seconds", ofNode)...),
 			graph("Requests per batch", "short", quantiles("muster_journal_batch_requests", ofNode)...),
 			graph("Bytes per second", "Bps",
-				q(`sum by (instance) (rate(muster_journal_bytes_total{`+ofNode+`}[$__rate_interval]))`, "{{instance}}")),
+				q(`sum by (instance) (rate(muster_journal_bytes_total{`+ofNode+`}[$__rate_interval]))`,
+					"{{instance}}")),
 			graph("Batches that the index of the history lacks", "short",
 				q(`sum by (instance) (muster_history_index_behind{`+ofNode+`})`, "{{instance}}")),
 			graph("Size of the history", "bytes", q(`max(muster_history_bytes{`+ofNode+`})`, "history"),
 				q(`sum by (instance) (muster_history_index_bytes{`+ofNode+`})`, "index of {{instance}}")),
-			graph("Overdue records", "short", q(`sum by (instance) (muster_history_overdue{`+ofNode+`})`, "{{instance}}")),
+			graph("Overdue records", "short", q(`sum by (instance) (muster_history_overdue{`+ofNode+`})`,
+				"{{instance}}")),
 		}},
 		{"Shards", []panel{
 			graph("Owned shards", "short", q(`sum by (instance) (muster_shard_owned{`+ofNode+`})`, "{{instance}}")),
@@ -182,7 +188,8 @@ var alerts = []alert{
 	{"MusterHistoryBehind", "10m", "warning", `muster_history_index_behind > 100 or muster_history_overdue > 0`,
 		"The history of {{ $labels.instance }}, or its index, does not keep up."},
 	{"MusterShardRecoveries", "0m", "warning",
-		`sum by (instance) (increase(muster_shard_recoveries_total[10m])) > 2 * count by (instance) (muster_shard_owned)`,
+		`sum by (instance) (increase(muster_shard_recoveries_total[10m])) > 2 * count by (instance) (` +
+			`muster_shard_owned)`,
 		"Shards of {{ $labels.instance }} recover again and again. The log says why."},
 	{"MusterNodeMissing", "2m", "critical",
 		`max(muster_cluster_nodes) < max(max_over_time(muster_cluster_nodes[1h]))`,

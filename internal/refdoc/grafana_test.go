@@ -47,7 +47,8 @@ func stat(title, unit string, queries ...target) panel { return panel{"stat", ti
 // quantiles are of a histogram.
 func quantiles(metric, selector string) (all []target) {
 	for _, p := range []string{"0.5", "0.95", "0.99"} {
-		all = append(all, q(fmt.Sprintf("histogram_quantile(%s, sum by (le) (rate(%s_bucket{%s}[$__rate_interval])))", p,
+		all = append(all, q(fmt.Sprintf("histogram_quantile(%s, sum by (le) (rate(%s_bucket{%s}[$__rate_interval])))",
+			p,
 			metric, selector), "p"+strings.TrimPrefix(p+"0", "0.")[:2]))
 	}
 	return all
@@ -173,8 +174,8 @@ var (
 // targetLabels are those that Prometheus adds to every series.
 var targetLabels = []string{"instance", "job"}
 
-// TestQueriesNameMetrics holds that each query of the dashboards and alerts names metrics that exist, by labels that they
-// have.
+// TestQueriesNameMetrics holds that each query of the dashboards and alerts names metrics that exist, by labels that
+// they have.
 func TestQueriesNameMetrics(t *testing.T) {
 	labels := map[string][]string{"process_resident_memory_bytes": {}, "process_cpu_seconds_total": {}}
 	for _, d := range definitions() {
@@ -209,7 +210,8 @@ func TestQueriesNameMetrics(t *testing.T) {
 				}
 			}
 		}
-		if strings.Count(expr, "(") != strings.Count(expr, ")") || strings.Count(expr, "{") != strings.Count(expr, "}") {
+		if strings.Count(expr, "(") != strings.Count(expr, ")") || strings.Count(expr, "{") != strings.Count(expr,
+			"}") {
 			t.Errorf("%s: unbalanced: %s", where, expr)
 		}
 	}

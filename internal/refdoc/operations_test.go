@@ -48,7 +48,8 @@ func operationsPage() ([]byte, error) {
 	err := operations.Execute(&text, map[string]any{
 		"Families": api.Families, "Counts": counts, "SignIn": signInRows(), "Query": query.Operations(),
 		"QueryNotes": queryNotes,
-		"CloudWatch": cloudwatch.Offers(), "CloudWatchNotes": cloudWatchNotes, "CloudWatchRefusals": cloudWatchRefusals(),
+		"CloudWatch": cloudwatch.Offers(), "CloudWatchNotes": cloudWatchNotes,
+		"CloudWatchRefusals": cloudWatchRefusals(),
 	})
 	return text.Bytes(), err
 }

@@ -1,6 +1,6 @@
 // Package refdoc writes the pages of docs/reference that follow from the code: the settings, the operations of the API,
-// the requests of operators, the language of policies and the metrics; and from tables the dashboards and alert rules of
-// docs/grafana. So the pages say what the program does. It is a test, which fails if a page is out of date.
+// the requests of operators, the language of policies and the metrics; and from tables the dashboards and alert rules
+// of docs/grafana. So the pages say what the program does. It is a test, which fails if a page is out of date.
 package refdoc
 
 //go:generate go test -run ^TestPagesAreUpToDate$ . -update
