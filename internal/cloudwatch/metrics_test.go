@@ -107,7 +107,7 @@ func TestGetMetricStatistics(t *testing.T) {
 			t.Errorf("%v: %s", empty, got)
 		}
 	}
-	day := statistics(object{"Period": 60, "StartTime": now.Add(-24 * time.Hour).Unix() + 1, "EndTime": now.Unix() + 1})
+	day := statistics(object{"Period": 60, "StartTime": now.Add(-24*time.Hour).Unix() + 1, "EndTime": now.Unix() + 1})
 	if got := len(w.call("GetMetricStatistics", day)["Datapoints"].([]any)); got != 180 {
 		t.Errorf("%d points of a day that begins within a minute", got)
 	}
