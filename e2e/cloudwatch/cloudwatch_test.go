@@ -70,6 +70,12 @@ func (store) Points(_ context.Context, s metrics.Series, from, to time.Time, per
 	return points, nil
 }
 
+func (store) Quantile(context.Context, metrics.Series, float64, time.Time, time.Time, time.Duration) (
+	[]metrics.Quantile, error,
+) {
+	return nil, nil
+}
+
 func (store) Unit(string) string { return "Count" }
 
 // A gate knows one access key. It may not call DescribeAlarms.

@@ -39,15 +39,21 @@ const Namespace = "AWS/GameLift"
 
 // A Store has the metrics. A *metrics.Store implements it.
 type Store interface {
-	// List returns the series of metrics of existing resources; recent: with a point in the last 3 hours.
+	// List returns the series of the last 14 days, or if recent of the last 3 hours, sorted by
+	// [metrics.Series.Compare]. The caller owns the list.
 	List(recent bool) []metrics.Series
 
-	// Points returns the points of the periods that begin in [from, to), ascending, without those that have no data.
-	// from is aligned to the period. A series that does not exist has none.
+	// Points returns the points of the periods that begin in [from, to), ascending, without those that have no data or
+	// that are kept in longer periods only. from is a multiple of the period. A series that does not exist has none.
 	Points(ctx context.Context, series metrics.Series, from, to time.Time, period time.Duration) ([]metrics.Point,
 		error)
 
-	// Unit returns the unit of a metric: Count, Percent or Seconds.
+	// Quantile returns the quantile q, from 0 to 1, of the durations in each period; none for a metric that is no
+	// duration. Otherwise it is like Points.
+	Quantile(ctx context.Context, series metrics.Series, q float64, from, to time.Time, period time.Duration) (
+		[]metrics.Quantile, error)
+
+	// Unit returns the unit of a metric: Count, Percent or Seconds; "" of an unknown one.
 	Unit(metric string) string
 }
 

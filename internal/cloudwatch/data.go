@@ -100,10 +100,10 @@ func (in *getMetricDataInput) checkQuery(q *metricDataQuery) error {
 			return in.checkPeriod(q.Id, period)
 		}
 		return nil
+	case !offersStatistic(q.MetricStat.Stat):
+		return fault.New(validation, noStatistic, q.MetricStat.Stat, "Stat")
 	case q.Period.IsSet():
 		return fault.New(validation, "The query %q must have the Period within MetricStat, not beside it.", q.Id)
-	case statistics[q.MetricStat.Stat] == nil:
-		return fault.New(validation, noStatistic, q.MetricStat.Stat, "Stat")
 	}
 	period, _ := q.MetricStat.Period.Get()
 	return in.checkPeriod(q.Id, period)

@@ -187,7 +187,8 @@ func TestDataErrors(t *testing.T) {
 		{ask(3, object{"Id": "a"}), "either MetricStat or Expression"},
 		{ask(3, hidden(query("m1", "f", 60))), "At least one"},
 		{ask(3, query("m1", "f", 61)), "Period of query m1"},
-		{stat("Stat", "p99"), "histogram_quantile"},
+		{stat("Stat", "p99"), "has no percentiles"},
+		{stat("Stat", "Median"), "p0 to p100"},
 		{stat("Stat", nil), "metricDataQueries.1.member.metricStat.stat"},
 		{with("StartTime", start.Add(-20*24*time.Hour).Unix()), ""},
 		{ask(3, expression("e1", "FOO(m1)")), "Error in expression 'e1': at position 1: the function FOO is not " +
@@ -195,7 +196,8 @@ func TestDataErrors(t *testing.T) {
 		{ask(3, expression("e1", "m1 +")), "Error in expression 'e1': at position 5"},
 		{ask(3, expression("e1", "e2"), expression("e2", "e1")), "Error in expression 'e1': it refers to itself"},
 		{ask(3, expression("e1", "1")), "the result is a number"},
-		{ask(3, expression("e1", "SEARCH('a', 'p99', 60)")), "p99"},
+		{ask(3, expression("e1", "SEARCH('a', 'p99', 60)")), "has no percentiles"},
+		{ask(3, expression("e1", "SEARCH('nothing', 'Median', 60)")), "p0 to p100"},
 		{ask(3, expression("e1", "SEARCH('a', 'Sum', 61)")), "Period of query e1"},
 		{ask(60*24*7, heavy...), "more than 5000000 datapoints"},
 	} {

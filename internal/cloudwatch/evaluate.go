@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -114,9 +113,20 @@ func (d *data) fetch(s *metricmath.Series, m *metric, unit string) error {
 	if err := d.Spend(int(pointsIn(d.in.StartTime, d.in.EndTime, s.Period)) + 1); err != nil {
 		return err
 	}
-	points, err := d.h.points(d.ctx, m, unit, d.in.StartTime, d.in.EndTime, int32(s.Period))
+	if err := d.h.checkStatistic(m, s.Stat, "Stat", validation); err != nil {
+		return err
+	}
+	r := &reading{m, unit, d.in.StartTime, d.in.EndTime, int32(s.Period)}
+	if q, ok := percentile(s.Stat); ok {
+		values, err := d.h.quantiles(d.ctx, r, q)
+		for _, v := range values {
+			s.Times, s.Values = append(s.Times, v.At.Unix()), append(s.Values, v.Value)
+		}
+		return err
+	}
+	points, err := d.h.points(d.ctx, r)
 	if err != nil {
-		return fmt.Errorf("points of %s: %w", m.MetricName, err)
+		return err
 	}
 	s.Times, s.Values = make([]int64, len(points)), make([]float64, len(points))
 	for i := range points {
@@ -156,15 +166,14 @@ const maxFound = 500
 
 // Search returns the series that match a search.
 func (d *data) Search(search *metricmath.Search, stat string, period int64) (found []metricmath.Series, err error) {
-	if statistics[stat] == nil {
+	if !offersStatistic(stat) {
 		return nil, fault.New(validation, noStatistic, stat, "of SEARCH")
 	}
 	if err := d.in.checkPeriod(d.running.in.Id, int32(period)); err != nil {
 		return nil, err
 	}
 	if d.listed == nil {
-		d.listed = slices.Clone(d.h.Store.List(false))
-		sortSeries(d.listed)
+		d.listed = d.h.Store.List(false)
 	}
 	for _, each := range d.listed {
 		if !search.Match(&metricmath.Subject{Namespace: Namespace, Account: d.h.Account, Series: each}) {

@@ -1,7 +1,6 @@
 package cloudwatch
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -59,23 +58,10 @@ func (h *Handler) series(in *listMetricsInput) []metrics.Series {
 	if in.Namespace != "" && in.Namespace != Namespace || in.OwningAccount != "" && in.OwningAccount != h.Account {
 		return nil
 	}
-	all := slices.DeleteFunc(slices.Clone(h.Store.List(in.RecentlyActive != "")), func(s metrics.Series) bool {
+	return slices.DeleteFunc(h.Store.List(in.RecentlyActive != ""), func(s metrics.Series) bool {
 		return in.MetricName != "" && s.Metric != in.MetricName || slices.ContainsFunc(in.Dimensions,
 			func(f dimensionFilter) bool { return !f.matches(s) })
 	})
-	sortSeries(all)
-	return all
-}
-
-func sortSeries(all []metrics.Series) {
-	slices.SortFunc(all, func(a, b metrics.Series) int {
-		return cmp.Or(strings.Compare(a.Metric, b.Metric), slices.CompareFunc(a.Dimensions, b.Dimensions,
-			compareDimensions))
-	})
-}
-
-func compareDimensions(a, b metrics.Dimension) int {
-	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))
 }
 
 // matches reports whether a series has the dimension.
@@ -86,7 +72,7 @@ func (f *dimensionFilter) matches(s metrics.Series) bool {
 	})
 }
 
-// keyOf returns a text that tells series apart, and sorts them as sortSeries does.
+// keyOf returns a text that tells series apart, and sorts them as Series.Compare does.
 func keyOf(s metrics.Series) string {
 	var b strings.Builder
 	b.WriteString(s.Metric)
@@ -104,12 +90,11 @@ func shapeOf(s metrics.Series) metric {
 	return m
 }
 
-// seriesOf returns the series of a metric, with dimensions in the order of their names.
+// seriesOf returns the series of a metric.
 func seriesOf(m *metric) metrics.Series {
 	s := metrics.Series{Metric: m.MetricName, Dimensions: make([]metrics.Dimension, len(m.Dimensions))}
 	for i, d := range m.Dimensions {
 		s.Dimensions[i] = metrics.Dimension{Name: metricmath.CanonicalDimension(d.Name), Value: d.Value}
 	}
-	slices.SortFunc(s.Dimensions, compareDimensions)
 	return s
 }

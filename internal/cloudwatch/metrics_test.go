@@ -115,12 +115,14 @@ func TestGetMetricStatistics(t *testing.T) {
 		changes       object
 		code, message string
 	}{
-		{object{"Statistics": []string{}}, "MissingParameter", "Statistics is required"},
+		{object{"Statistics": []string{}}, "MissingParameter", "Statistics or ExtendedStatistics is required"},
 		{object{"Statistics": []string{"Median"}}, "InvalidParameterValue",
 			`The value \"Median\" for parameter Statistics`},
 		{object{"ExtendedStatistics": []string{"p99"}}, "InvalidParameterCombination", "must not be used together"},
 		{object{"ExtendedStatistics": []string{"p99"}, "Statistics": nil}, "InvalidParameterValue",
-			"histogram_quantile"},
+			"has no percentiles"},
+		{object{"ExtendedStatistics": []string{"p101"}, "Statistics": nil}, "InvalidParameterValue", "p0 to p100"},
+		{object{"ExtendedStatistics": []string{"tm99"}, "Statistics": nil}, "InvalidParameterValue", "p0 to p100"},
 		{object{"EndTime": start.Unix()}, "InvalidParameterValue", "StartTime must be less"},
 		{object{"Period": 7}, "InvalidParameterValue", "10, 30 or a multiple of 60"},
 		{object{"Period": 0}, "InvalidParameterValue", "10, 30 or a multiple of 60"},
@@ -134,27 +136,39 @@ func TestGetMetricStatistics(t *testing.T) {
 	}
 }
 
-// TestRetention holds that the store is asked for whole periods, and not for more than CloudWatch keeps of them.
-func TestRetention(t *testing.T) {
-	day := 24 * time.Hour
+// TestPercentiles holds the percentiles of durations.
+func TestPercentiles(t *testing.T) {
+	w := newWorld(t, nil)
+	out := w.call("GetMetricStatistics", statistics(object{"MetricName": "TimeToMatch", "Statistics": nil,
+		"ExtendedStatistics": []string{"p50", "p99.9"}}))
+	want := fmt.Sprintf(`[{"ExtendedStatistics":{"p50":50,"p99.9":99.9},"Timestamp":%d,"Unit":"Seconds"},`+
+		`{"ExtendedStatistics":{"p50":50,"p99.9":99.9},"Timestamp":%d,"Unit":"Seconds"}]`, start.Unix(),
+		start.Unix()+300)
+	if got := text(out["Datapoints"]); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	q := query("m1", "fleet-1", 60)
+	q["MetricStat"].(object)["Stat"] = "p90"
+	q["MetricStat"].(object)["Metric"].(object)["MetricName"] = "TimeToMatch"
+	if got := show(w.call("GetMetricData", ask(2, q))); got != "m1 TimeToMatch Complete [90 90]" {
+		t.Error(got)
+	}
+}
+
+// TestAlignment holds that the store is asked for whole periods.
+func TestAlignment(t *testing.T) {
 	for _, tt := range []struct {
 		period int
-		begin  time.Time
 		want   string
 	}{
-		{60, start.Add(90 * time.Second), "2026-11-26T00:01:00Z"},
-		{300, start.Add(90 * time.Second), "2026-11-26T00:00:00Z"},
-		{10, now.Add(-4 * time.Hour), "2026-11-26T00:00:00Z"},
-		{60, now.Add(-16 * day), "2026-11-11T03:00:00Z"},
-		{300, now.Add(-70 * day), "2026-09-24T03:00:00Z"},
-		{3600, now.Add(-70 * day), "2026-09-17T03:00:00Z"},
-		{86400, now.Add(-500 * day), "2025-08-28T00:00:00Z"},
+		{10, "2026-11-26T00:01:30Z"}, {60, "2026-11-26T00:01:00Z"}, {300, "2026-11-26T00:00:00Z"},
+		{86400, "2026-11-26T00:00:00Z"},
 	} {
 		w := newWorld(t, nil)
-		w.call("GetMetricData", object{"StartTime": tt.begin.Unix(), "EndTime": now.Unix(),
+		w.call("GetMetricData", object{"StartTime": start.Add(95 * time.Second).Unix(), "EndTime": now.Unix(),
 			"MetricDataQueries": []object{query("a", "fleet-1", tt.period)}})
 		if got, _, _ := strings.Cut(w.store.asks[0], " "); got != tt.want {
-			t.Errorf("period %d from %s: from %s, want %s", tt.period, tt.begin, got, tt.want)
+			t.Errorf("period %d: from %s, want %s", tt.period, got, tt.want)
 		}
 	}
 }

@@ -61,6 +61,8 @@ type datapoint struct {
 	Minimum     wire.Opt[float64]
 	Maximum     wire.Opt[float64]
 	Unit        string
+
+	ExtendedStatistics map[string]float64
 }
 
 type getMetricStatisticsOutput struct {

@@ -3,6 +3,7 @@ package cloudwatch
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,7 +28,40 @@ const statisticNames = "SampleCount, Average, Sum, Minimum, Maximum"
 
 // noStatistic is the message for another statistic.
 const noStatistic = "The value %.64q for parameter %s is not offered: it must be one of " + statisticNames +
-	". For percentiles use histogram_quantile of Prometheus on the metrics at /metrics."
+	", or of durations a percentile from p0 to p100."
+
+// noPercentile is the message for a percentile of a metric that has none.
+const noPercentile = "The metric %.255q has no percentiles: they are recorded of durations, such as TimeToMatch."
+
+// percentile returns the quantile of a statistic such as p99.9.
+func percentile(stat string) (q float64, ok bool) {
+	number, ok := strings.CutPrefix(stat, "p")
+	if !ok || strings.Trim(number, "0123456789.") != "" {
+		return 0, false
+	}
+	p, err := strconv.ParseFloat(number, 64)
+	return p / 100, err == nil && p <= 100
+}
+
+// offersStatistic reports whether a statistic is known, for some metric.
+func offersStatistic(stat string) bool {
+	_, ok := percentile(stat)
+	return ok || statistics[stat] != nil
+}
+
+// checkStatistic checks a statistic of a metric of this service.
+func (h *Handler) checkStatistic(m *metric, stat, parameter string, kind fault.Kind) error {
+	if statistics[stat] != nil {
+		return nil
+	}
+	if !offersStatistic(stat) {
+		return fault.New(kind, noStatistic, stat, parameter)
+	}
+	if unit := h.Store.Unit(m.MetricName); m.Namespace == Namespace && unit != "" && unit != "Seconds" {
+		return fault.New(kind, noPercentile, m.MetricName)
+	}
+	return nil
+}
 
 func (h *Handler) getMetricStatistics(ctx context.Context, in *getMetricStatisticsInput) (
 	*getMetricStatisticsOutput, error,
@@ -35,25 +69,53 @@ func (h *Handler) getMetricStatistics(ctx context.Context, in *getMetricStatisti
 	if err := in.check(); err != nil {
 		return nil, err
 	}
+	r := &reading{&metric{in.Namespace, in.MetricName, in.Dimensions}, in.Unit, in.StartTime, in.EndTime,
+		in.Period.Or(0)}
+	for _, stat := range in.ExtendedStatistics {
+		if err := h.checkStatistic(r.metric, stat, "ExtendedStatistics", invalidValue); err != nil {
+			return nil, err
+		}
+	}
 	out := &getMetricStatisticsOutput{Label: in.MetricName, Datapoints: []datapoint{}}
-	m := metric{in.Namespace, in.MetricName, in.Dimensions}
-	period, _ := in.Period.Get()
-	points, err := h.points(ctx, &m, in.Unit, in.StartTime, in.EndTime, period)
+	if len(in.ExtendedStatistics) > 0 {
+		return out, h.addPercentiles(ctx, out, r, in.ExtendedStatistics)
+	}
+	points, err := h.points(ctx, r)
 	for i := range points {
 		out.Datapoints = append(out.Datapoints, shapeOfPoint(&points[i], in.Statistics, h.Store.Unit(in.MetricName)))
 	}
 	return out, err
 }
 
+// addPercentiles adds a point for each period with durations.
+func (h *Handler) addPercentiles(ctx context.Context, out *getMetricStatisticsOutput, r *reading,
+	stats []string) error {
+	for _, stat := range stats {
+		q, _ := percentile(stat)
+		values, err := h.quantiles(ctx, r, q)
+		if err != nil {
+			return err
+		}
+		for i, v := range values {
+			if i == len(out.Datapoints) { // of the first percentile; the others have the same periods
+				out.Datapoints = append(out.Datapoints, datapoint{Timestamp: v.At, Unit: h.Store.Unit(r.MetricName),
+					ExtendedStatistics: map[string]float64{}})
+			}
+			out.Datapoints[i].ExtendedStatistics[stat] = v.Value
+		}
+	}
+	return nil
+}
+
 func (in *getMetricStatisticsInput) check() error {
 	switch {
 	case len(in.Statistics) == 0 && len(in.ExtendedStatistics) == 0:
-		return fault.New(missingParameter, "The parameter Statistics is required: one or more of %s.", statisticNames)
+		return fault.New(missingParameter, "The parameter Statistics or ExtendedStatistics is required: one or more "+
+			"of %s, "+
+			"or percentiles.", statisticNames)
 	case len(in.Statistics) > 0 && len(in.ExtendedStatistics) > 0:
 		return fault.New(invalidCombination,
 			"The parameters Statistics and ExtendedStatistics must not be used together.")
-	case len(in.ExtendedStatistics) > 0:
-		return fault.New(invalidValue, noStatistic, in.ExtendedStatistics[0], "ExtendedStatistics")
 	}
 	for _, s := range in.Statistics {
 		if statistics[s] == nil {
@@ -113,39 +175,38 @@ func pointsIn(from, to time.Time, period int64) int64 {
 	return int64((to.Sub(from)-1)/length) + 1
 }
 
-// A retention is how long points of short periods are kept. Source: CloudWatch user guide, "Metrics retention".
-type retention struct {
-	every int64 // periods that are no multiple of this, in seconds
-	kept  time.Duration
+// A reading is what is read of a metric.
+type reading struct {
+	*metric
+	unit     string // "": any
+	from, to time.Time
+	period   int32 // seconds
 }
 
-var retentions = []retention{
-	{60, 3 * time.Hour}, {300, 15 * 24 * time.Hour}, {3600, 63 * 24 * time.Hour}, {1 << 62, 455 * 24 * time.Hour},
+// covers returns the begin of the first period and the end, and false if there is nothing to read: the metric is in
+// another namespace, or in another unit. Periods are aligned to multiples of their length.
+func (r *reading) covers(s Store) (from, to time.Time, period time.Duration, ok bool) {
+	from, period = time.Unix(align(r.from, int64(r.period)), 0).UTC(), time.Duration(r.period)*time.Second
+	return from, r.to, period, r.Namespace == Namespace && (r.unit == "" || r.unit == s.Unit(r.MetricName))
 }
 
-// points returns the points of a metric; none if there is no such metric, or in another unit. The points of a period
-// are those of all times in it, aligned to multiples of the period.
-func (h *Handler) points(ctx context.Context, m *metric, unit string, from, to time.Time, period int32) (
-	[]metrics.Point, error,
-) {
-	if m.Namespace != Namespace || unit != "" && unit != h.Store.Unit(m.MetricName) {
+// points returns the points of a metric; none if there is no such metric.
+func (h *Handler) points(ctx context.Context, r *reading) ([]metrics.Point, error) {
+	from, to, period, ok := r.covers(h.Store)
+	if !ok {
 		return nil, nil
 	}
-	seconds := int64(period)
-	for _, r := range retentions {
-		if seconds%r.every != 0 {
-			if oldest := h.Clock.Now().Add(-r.kept); from.Before(oldest) {
-				from = oldest
-			}
-			break
-		}
-	}
-	if !from.Before(to) {
-		return nil, nil
-	}
-	points, err := h.Store.Points(ctx, seriesOf(m), time.Unix(align(from, seconds), 0).UTC(), to,
-		time.Duration(seconds)*time.Second)
+	points, err := h.Store.Points(ctx, seriesOf(r.metric), from, to, period)
 	return slices.DeleteFunc(points, func(p metrics.Point) bool { return p.Count <= 0 }), err
+}
+
+// quantiles returns a percentile of a metric.
+func (h *Handler) quantiles(ctx context.Context, r *reading, q float64) ([]metrics.Quantile, error) {
+	from, to, period, ok := r.covers(h.Store)
+	if !ok {
+		return nil, nil
+	}
+	return h.Store.Quantile(ctx, seriesOf(r.metric), q, from, to, period)
 }
 
 // unknownTimezone is a time zone that label options cannot have.

@@ -54,6 +54,7 @@ func (s *store) List(recent bool) []metrics.Series {
 	for i := range s.many {
 		all = append(all, fleetSeries("Many", "fleet-"+strings.Repeat("x", i)))
 	}
+	slices.SortFunc(all, metrics.Series.Compare)
 	return all
 }
 
@@ -87,8 +88,19 @@ func (s *store) Points(ctx context.Context, series metrics.Series, from, to time
 	return points, nil
 }
 
+// Quantile has a value at each period for TimeToMatch: 100 times the quantile.
+func (s *store) Quantile(_ context.Context, series metrics.Series, q float64, from, to time.Time,
+	period time.Duration) (
+	values []metrics.Quantile, err error,
+) {
+	for ; series.Metric == "TimeToMatch" && from.Before(to); from = from.Add(period) {
+		values = append(values, metrics.Quantile{At: from, Value: 100 * q})
+	}
+	return values, nil
+}
+
 func (s *store) Unit(metric string) string {
-	if metric == "AverageWaitTime" {
+	if metric == "TimeToMatch" {
 		return "Seconds"
 	}
 	return "Count"

@@ -176,7 +176,7 @@ var alerts = []alert{
 		`rate(muster_matchmaking_seconds_bucket{to="match"}[5m]))) > 60`,
 		"Tickets of {{ $labels.configuration }} wait for more than 60 s for a match (95th percentile)."},
 	{"MusterTicketsWait", "10m", "warning", `sum by (configuration) (muster_matchmaking_tickets) > 0 unless ` +
-		`sum by (configuration) (rate(muster_matchmaking_events_total{event="matches_created"}[10m])) > 0`,
+		`sum by (configuration) (rate(muster_matchmaking_events_total{event="match_created"}[10m])) > 0`,
 		"Tickets of {{ $labels.configuration }} wait, and no match has been made for 10 minutes."},
 	{"MusterCrashLoop", "0m", "critical", `sum by (fleet, location) (increase(` +
 		`muster_fleet_server_process_changes_total{change="abnormal_termination"}[10m])) > 5`,
