@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/muster-gg/muster/internal/telemetry"
 )
 
 // A dashboard of Grafana with Prometheus as its data source.
@@ -173,6 +175,15 @@ var (
 
 // targetLabels are those that Prometheus adds to every series.
 var targetLabels = []string{"instance", "job"}
+
+// definitions are those of all metrics.
+func definitions() []telemetry.Definition {
+	m := telemetry.New(func(any) string { return "" })
+	m.Levels(func() (telemetry.Levels, bool) { return telemetry.Levels{}, false })
+	m.History(func() (telemetry.History, bool) { return telemetry.History{}, false })
+	m.Place(func() telemetry.Place { return telemetry.Place{} })
+	return slices.Concat(m.Definitions(), gatewayMetrics())
+}
 
 // TestQueriesNameMetrics holds that each query of the dashboards and alerts names metrics that exist, by labels that
 // they have.
