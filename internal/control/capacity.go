@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"math"
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fleet"
@@ -190,6 +191,25 @@ func (cr *catalogReader) countsByRoom(
 		}
 	}
 	return all, nil
+}
+
+// CountsOfShard returns the numbers of the rooms of one shard, with Activatable: how many game sessions can be created
+// now, within the fleets' limits for activations.
+func (cr *catalogReader) CountsOfShard(ctx context.Context, shard int) (map[fleet.RoomID]fleet.Counts, error) {
+	view := cr.Catalog()
+	return router.Look(ctx, cr.Shards()[shard], func(m *region.Machine) map[fleet.RoomID]fleet.Counts {
+		rooms := map[fleet.RoomID]fleet.Counts{}
+		m.VisitRooms(func(r *fleet.Room) {
+			c := r.Counts()
+			c.Activatable = c.Waiting
+			f, ok := view.Fleet(string(r.ID().Fleet))
+			if ok && c.Waiting > 0 && f.MaxConcurrentActivations() < math.MaxInt32 {
+				c = r.CountsFor(int(f.MaxConcurrentActivations()))
+			}
+			rooms[r.ID()] = c
+		})
+		return rooms
+	})
 }
 
 // roomCounts are the numbers of one fleet location.

@@ -106,6 +106,7 @@ type Counts struct {
 	BusyComputes   int // computes that host a game session
 	Healthy        int // of Processes: connected, and the last health report was not bad
 	Waiting        int // of Idle: connected and not asked to end, so they can host a game session
+	Activatable    int // game sessions that can be created now; only set by Room.CountsFor
 }
 
 // Add adds the numbers of another room.
@@ -120,6 +121,7 @@ func (c *Counts) Add(o Counts) {
 	c.BusyComputes += o.BusyComputes
 	c.Healthy += o.Healthy
 	c.Waiting += o.Waiting
+	c.Activatable += o.Activatable
 }
 
 // processEntry holds the key too, so that a lookup does not allocate.
