@@ -182,7 +182,7 @@ func definitions() []telemetry.Definition {
 	m.Levels(func() (telemetry.Levels, bool) { return telemetry.Levels{}, false })
 	m.History(func() (telemetry.History, bool) { return telemetry.History{}, false })
 	m.Place(func() telemetry.Place { return telemetry.Place{} })
-	return slices.Concat(m.Definitions(), gatewayMetrics())
+	return slices.Concat(m.Definitions(), resourceMetrics(), gatewayMetrics())
 }
 
 // TestQueriesNameMetrics holds that each query of the dashboards and alerts names metrics that exist, by labels that

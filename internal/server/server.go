@@ -19,6 +19,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/cloudwatch"
 	"github.com/muster-gg/muster/internal/cluster/nodes"
 	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/console"
@@ -150,6 +151,7 @@ type service struct {
 	console  *console.Handler
 	query    *query.Handler
 	operator *operator.Handler
+	watch    *cloudwatch.Handler
 	calls    *listen.Server
 	http     *http.Server    // for all but plain API calls
 	gateway  *sessionGateway // nil: off
