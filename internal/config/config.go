@@ -67,6 +67,10 @@ type Config struct {
 	LegacyAddress string
 	LegacyRules   string // fleet or local
 
+	MaxLabelledFleets int
+	MetricsRetention  [4]time.Duration // in steps of 10 s, a minute, 5 minutes, an hour
+	MaxMetricsSize    int              // MiB
+
 	Webhooks          []string // see ParseWebhook
 	WebhookSecretFile string
 

@@ -25,7 +25,7 @@ func group(name string, rows []row) []Setting {
 // Settings returns the settings of c in the order of the reference. Set changes c.
 func (c *Config) Settings() []Setting {
 	return slices.Concat(c.storage(), c.network(), c.awsAPI(), c.signIn(), c.gameServers(), c.oldServers(), c.events(),
-		c.Gateway.Settings(), c.Cluster.Settings(), group("Running", c.running()))
+		c.metricsHistory(), c.Gateway.Settings(), c.Cluster.Settings(), group("Running", c.running()))
 }
 
 func (c *Config) storage() []Setting {
@@ -100,6 +100,24 @@ func (c *Config) signIn() []Setting {
 		{"audit-calls", "all", choice(&c.AuditCalls, "all", "management"),
 			"changing calls in the trail; management: without those for game sessions, player sessions, placements " +
 				"and tickets, unless they are denied"},
+	})
+}
+
+// Source of the retention: CloudWatch user guide, metrics retention.
+func (c *Config) metricsHistory() []Setting {
+	return group("Metrics", []row{
+		{"max-labelled-fleets", "1000", number(&c.MaxLabelledFleets, 0, 1_000_000),
+			"fleets up to which GET /metrics shows the metrics of each; above it, it shows none of them; 0: no limit"},
+		{"metrics-retention-10s", "3h", duration(&c.MetricsRetention[0], 3*time.Hour, 30*day),
+			"time that metrics are kept in steps of 10 seconds"},
+		{"metrics-retention-1m", "15d", duration(&c.MetricsRetention[1], 6*time.Hour, 3650*day),
+			"time that metrics are kept in steps of a minute"},
+		{"metrics-retention-5m", "63d", duration(&c.MetricsRetention[2], 6*time.Hour, 3650*day),
+			"time that metrics are kept in steps of 5 minutes"},
+		{"metrics-retention-1h", "455d", duration(&c.MetricsRetention[3], day, 3650*day),
+			"time that metrics are kept in steps of an hour"},
+		{"max-metrics-size", "2048", number(&c.MaxMetricsSize, 64, 1<<30),
+			"MiB of the metrics, a quarter for each length of steps; above it the oldest are deleted before their time"},
 	})
 }
 

@@ -9,8 +9,10 @@ import (
 
 // The actions beside those of GameLift, by service.
 const (
-	iamActions = "CreateAccessKey CreateUser DeleteAccessKey DeleteUser DeleteUserPolicy GetAccessKeyLastUsed GetUser" +
-		" GetUserPolicy ListAccessKeys ListUserPolicies ListUsers PutUserPolicy UpdateAccessKey"
+	cloudwatchActions = "DescribeAlarms DescribeAlarmsForMetric GetMetricData GetMetricStatistics ListMetrics"
+	iamActions        = "CreateAccessKey CreateUser DeleteAccessKey DeleteUser DeleteUserPolicy" +
+		" GetAccessKeyLastUsed GetUser GetUserPolicy ListAccessKeys ListUserPolicies ListUsers PutUserPolicy" +
+		" UpdateAccessKey"
 	musterActions = "AssignmentDelete AssignmentPut AuditRead BackupCreate ConsoleUse EndedSessionRead EventRead" +
 		" GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate LegacyRead NodeRead" +
 		" NodeRemove PlacementRead PolicyCheck PolicyDelete PolicyPut PolicyRead ProviderDelete ProviderPut" +
@@ -39,6 +41,7 @@ func knownActions() []string {
 	for _, op := range wire.Operations {
 		all = append(all, "gamelift:"+op.Name)
 	}
+	add("cloudwatch", strings.Fields(cloudwatchActions))
 	add("iam", strings.Fields(iamActions))
 	add("muster", strings.Fields(musterActions))
 	add("sts", strings.Fields(stsActions))
@@ -122,4 +125,4 @@ func actionsMatching(text string, among func(Action) bool) (set actionSet, count
 }
 
 // services are the prefixes of the known actions.
-var services = []string{"gamelift", "iam", "muster", "sts"}
+var services = []string{"cloudwatch", "gamelift", "iam", "muster", "sts"}

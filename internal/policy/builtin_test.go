@@ -42,6 +42,9 @@ func gamelift(names string) []string {
 	return all
 }
 
+// metricReads are in every policy of people and backends that may read fleets.
+var metricReads = filter(func(service, _ string) bool { return service == "cloudwatch" })
+
 // TestBuiltins holds what the built-in policies allow, by rules.
 func TestBuiltins(t *testing.T) {
 	prefixed := func(name string, prefixes ...string) bool {
@@ -50,9 +53,9 @@ func TestBuiltins(t *testing.T) {
 	want := map[string][]string{
 		"MusterAdministrator": Actions(),
 		"MusterOperator": filter(func(service, name string) bool {
-			return service == "gamelift" || service == "muster" && (!prefixed(name, "User", "Group", "Role",
-				"Assignment",
-				"Policy", "Key", "Provider", "Settings", "RootKey", "Secret", "Backup") || strings.HasSuffix(name,
+			return service == "gamelift" || service == "cloudwatch" || service == "muster" && (!prefixed(name,
+				"User", "Group", "Role", "Assignment", "Policy", "Key", "Provider", "Settings", "RootKey", "Secret",
+				"Backup") || strings.HasSuffix(name,
 				"Read") ||
 				name == "PolicyCheck")
 		}),
@@ -64,20 +67,23 @@ func TestBuiltins(t *testing.T) {
 			case "PolicyCheck", "TicketExplain", "ConsoleUse":
 				return true
 			}
-			return service == "gamelift" || service == "muster" && name != "AuditRead" && strings.HasSuffix(name,
-				"Read")
+			return service == "gamelift" || service == "cloudwatch" || service == "muster" && name != "AuditRead" &&
+				strings.HasSuffix(name, "Read")
 		}),
-		"GameLiftAdmin": filter(func(service, _ string) bool { return service == "gamelift" }),
+		"GameLiftAdmin": filter(func(service, _ string) bool {
+			return service == "gamelift" || service == "cloudwatch"
+		}),
 		"GameLiftReadOnly": filter(func(service, name string) bool {
-			return service == "gamelift" && prefixed(name, "List", "Describe", "Search")
+			return service == "gamelift" && prefixed(name, "List", "Describe", "Search") || service == "cloudwatch"
 		}),
 		"MusterAuditor": filter(func(service, name string) bool {
 			return service == "muster" && (strings.HasSuffix(name, "Read") || name == "PolicyCheck" ||
 				name == "ConsoleUse") ||
 				service == "iam" && prefixed(name, "Get", "List") || name == "GetAccessKeyInfo"
 		}),
-		"MusterViewer": {"muster:ConsoleUse", "muster:EndedSessionRead", "muster:EventRead", "muster:GameSessionRead",
-			"muster:LegacyRead", "muster:NodeRead", "muster:PlacementRead", "muster:TicketExplain"},
+		"MusterViewer": slices.Concat(metricReads, []string{"muster:ConsoleUse", "muster:EndedSessionRead",
+			"muster:EventRead", "muster:GameSessionRead", "muster:LegacyRead", "muster:NodeRead",
+			"muster:PlacementRead", "muster:TicketExplain"}),
 		"GameLiftFleetHost": gamelift(`DeregisterCompute DescribeCompute DescribeFleetAttributes
 			DescribeFleetLocationAttributes DescribeRuntimeConfiguration GetComputeAuthToken ListCompute
 			RegisterCompute`),
@@ -87,15 +93,15 @@ func TestBuiltins(t *testing.T) {
 			DescribeGameSessions DescribeMatchmaking DescribePlayerSessions ListFleets ResolveAlias SearchGameSessions
 			StartGameSessionPlacement StartMatchmaking StopGameSessionPlacement StopMatchmaking TerminateGameSession
 			UpdateGameSession`),
-		"GameLiftBackend": gamelift(`AcceptMatch CreateGameSession CreatePlayerSession CreatePlayerSessions
-			DescribeAlias
+		"GameLiftBackend": slices.Concat(metricReads,
+			gamelift(`AcceptMatch CreateGameSession CreatePlayerSession CreatePlayerSessions DescribeAlias
 			DescribeFleetAttributes DescribeFleetCapacity DescribeFleetLocationAttributes DescribeFleetLocationCapacity
 			DescribeFleetLocationUtilization DescribeFleetUtilization DescribeGameSessionDetails
 			DescribeGameSessionPlacement DescribeGameSessionQueues DescribeGameSessions DescribeMatchmaking
 			DescribeMatchmakingConfigurations DescribeMatchmakingRuleSets DescribePlayerSessions GetGameSessionLogUrl
 			GetPlayerConnectionDetails ListAliases ListFleets ListLocations ResolveAlias SearchGameSessions
 			StartGameSessionPlacement StartMatchBackfill StartMatchmaking StopGameSessionPlacement StopMatchmaking
-			TerminateGameSession UpdateGameSession`),
+			TerminateGameSession UpdateGameSession`)),
 	}
 	for _, name := range Builtins() {
 		if got := actionsOf(t, name); !slices.Equal(got, want[name]) {

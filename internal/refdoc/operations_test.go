@@ -8,6 +8,7 @@ import (
 	"text/template"
 
 	"github.com/muster-gg/muster/internal/api"
+	"github.com/muster-gg/muster/internal/cloudwatch"
 	"github.com/muster-gg/muster/internal/signin/query"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -47,6 +48,8 @@ func operationsPage() ([]byte, error) {
 	err := operations.Execute(&text, map[string]any{
 		"Families": api.Families, "Counts": counts, "SignIn": signInRows(), "Query": query.Operations(),
 		"QueryNotes": queryNotes,
+		"CloudWatch": cloudwatch.Offers(), "CloudWatchNotes": cloudWatchNotes,
+		"CloudWatchRefusals": cloudWatchRefusals(),
 	})
 	return text.Bytes(), err
 }

@@ -70,7 +70,7 @@ func musterRow(a policy.Action) actionRow {
 	return actionRow{a.String(), strings.Join(resources, ", "), a.ReadOnly(), strings.Join(uses, ", ")}
 }
 
-// otherResources are those of the actions of STS and IAM, which have one for all calls but these.
+// otherResources are those of the actions of CloudWatch, STS and IAM, which have one for all calls but these.
 var otherResources = map[string]string{
 	"sts:AssumeRole": "`role/{name}`", "sts:TagSession": "`role/{name}`", "sts:SetSourceIdentity": "`role/{name}`",
 	"sts:GetSessionToken": "`*`", "sts:GetAccessKeyInfo": "`*`", "sts:GetCallerIdentity": "never asked",
@@ -80,7 +80,10 @@ var otherResources = map[string]string{
 
 func otherRow(a policy.Action) actionRow {
 	resource, ok := otherResources[a.String()]
-	if !ok {
+	switch {
+	case strings.HasPrefix(a.String(), "cloudwatch:"):
+		resource = "`*`"
+	case !ok:
 		resource = "`user/{name}`"
 	}
 	return actionRow{a.String(), resource, a.ReadOnly(), ""}
@@ -98,7 +101,7 @@ func policiesPage() ([]byte, error) {
 		case "muster":
 			row = musterRow
 		}
-		if service == "sts" || service == "iam" {
+		if service == "sts" || service == "iam" || service == "cloudwatch" {
 			service = "other"
 		}
 		rows[service] = append(rows[service], row(a))

@@ -1,6 +1,6 @@
 // Package refdoc writes the pages of docs/reference that follow from the code: the settings, the operations of the API,
-// the requests of operators, the language of policies and the metrics. So the pages say what the program does. It is a
-// test, which fails if a page is out of date.
+// the requests of operators, the language of policies and the metrics; and from tables the dashboards and alert rules
+// of docs/grafana. So the pages say what the program does. It is a test, which fails if a page is out of date.
 package refdoc
 
 //go:generate go test -run ^TestPagesAreUpToDate$ . -update
@@ -15,19 +15,25 @@ import (
 
 var update = flag.Bool("update", false, "write the pages")
 
-// pages are the files of the directory, in Markdown.
+// pages are the files of docs, in Markdown, and for Grafana and Prometheus.
 var pages = map[string]func() ([]byte, error){
-	"compatibility.md": operationsPage,
-	"configuration.md": settingsPage,
-	"metrics.md":       metricsPage,
-	"operator-api.md":  requestsPage,
-	"policies.md":      policiesPage,
+	"reference/compatibility.md": operationsPage,
+	"reference/configuration.md": settingsPage,
+	"reference/metrics.md":       metricsPage,
+	"reference/operator-api.md":  requestsPage,
+	"reference/policies.md":      policiesPage,
+	"grafana/alerts.yml":         alertsPage,
+	"grafana/fleet.json":         fleetDashboard.page,
+	"grafana/matchmaking.json":   matchmakingDashboard.page,
+	"grafana/node.json":          nodeDashboard.page,
+	"grafana/queue.json":         queueDashboard.page,
+	"grafana/region.json":        regionDashboard.page,
 }
 
 func TestPagesAreUpToDate(t *testing.T) {
 	for name, page := range pages {
 		t.Run(name, func(t *testing.T) {
-			file, want := filepath.Join("../../docs/reference", name), must(t, page)
+			file, want := filepath.Join("../../docs", name), must(t, page)
 			if *update {
 				if err := os.WriteFile(file, want, 0o644); err != nil {
 					t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/api"
+	"github.com/muster-gg/muster/internal/cloudwatch"
 	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/console"
 	"github.com/muster-gg/muster/internal/control"
@@ -41,6 +42,7 @@ func (s *service) openGateway(ctx context.Context) (err error) {
 
 func (s *service) openEndpoints(context.Context) error {
 	calls := newAdmission(s.cfg.MaxCalls, s.cfg.Clock)
+	throttle := newThrottle(s.cfg.Throttle, s.cfg.Clock)
 	proxies := listen.Proxies(s.cfg.ProxyNetworks())
 	bodies := listen.NewBudget(int64(s.cfg.MaxBodyMemory) << 20)
 	handler, err := api.New(api.Config{
@@ -51,12 +53,17 @@ func (s *service) openEndpoints(context.Context) error {
 		Attach: func(ctx context.Context, c api.Call) context.Context {
 			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation})
 		},
-		Allow: newThrottle(s.cfg.Throttle, s.cfg.Clock).allow, Enter: calls.enter, Leave: calls.leave,
+		Allow: throttle.allow, Enter: calls.enter, Leave: calls.leave,
 		Bodies: bodies, Observe: s.metrics.Call,
 	})
 	if err != nil {
 		return err
 	}
+	s.watch = cloudwatch.New(cloudwatch.Config{
+		Store: s.recorder.Store, Access: s.plane, Account: s.cfg.Account, Skew: s.cfg.ClockSkew, Open: s.cfg.Local(),
+		Ready: s.awaitReady, Allow: throttle.allow, Enter: calls.enter, Leave: calls.leave,
+		Bodies: bodies, Observe: s.metrics.Call, Clock: s.cfg.Clock, Log: s.cfg.Log,
+	})
 	s.metrics.Levels(s.levels)
 	s.metrics.History(s.historyNumbers)
 	s.metrics.Place(s.place)
@@ -85,7 +92,7 @@ func (s *service) openEndpoints(context.Context) error {
 		return err
 	}
 	s.calls = listen.NewServer(listen.ServerConfig{
-		Handler: handler, Accepts: api.Matches, Linger: lastCalls, Bodies: bodies, Proxies: proxies,
+		Handler: handler, Accepts: isAPICall, Linger: lastCalls, Bodies: bodies, Proxies: proxies,
 		Log: s.cfg.Log,
 	})
 	s.http = newServer(s.routes(handler), s.cfg.Log)
@@ -122,6 +129,9 @@ func (s *service) settings() (all []operator.Setting) {
 	}
 	return all
 }
+
+// isAPICall reports whether a request is a call of GameLift, which the fast reader of calls takes.
+func isAPICall(r *listen.Request) bool { return api.Matches(r) && !cloudwatch.Matches(r) }
 
 // lastCalls is how long a stopping service answers calls on kept-alive connections, so that clients receive an answer
 // and not a failed call.
@@ -171,6 +181,8 @@ func (s *service) routes(calls http.Handler) http.Handler {
 		switch {
 		case ok && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			page.ServeHTTP(w, r)
+		case cloudwatch.MatchesHTTP(r):
+			s.watch.ServeHTTP(w, r)
 		case signin.Matches(r):
 			s.signin.ServeHTTP(w, r)
 		case console.Matches(r):

@@ -34,6 +34,7 @@ func (s *service) serve(ctx context.Context) error {
 		return err
 	})
 	group.Go(func() error { return s.trail.Run(planeCtx) })
+	group.Go(func() error { return s.recorder.Run(planeCtx) })
 	group.Go(s.serveCalls)
 	group.Go(s.serveRest)
 	if s.gateway != nil {

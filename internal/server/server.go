@@ -19,21 +19,23 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/cloudwatch"
 	"github.com/muster-gg/muster/internal/cluster/nodes"
 	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/console"
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/control/audit"
 	"github.com/muster-gg/muster/internal/control/idp"
-	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/listen/localca"
+	"github.com/muster-gg/muster/internal/metrics"
 	"github.com/muster-gg/muster/internal/operator"
 	"github.com/muster-gg/muster/internal/publish"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/serversdk"
 	"github.com/muster-gg/muster/internal/shard"
 	"github.com/muster-gg/muster/internal/signin"
@@ -139,6 +141,7 @@ type service struct {
 	profiler *sidePort // nil: off
 	servers  *serversdk.Endpoint
 	legacy   *legacyPorts // nil: off
+	recorder *metrics.Recorder
 	trail    *audit.Trail
 	grants   journal.Bucket // pending, of signing in
 	codes    journal.Bucket // of signing in
@@ -148,6 +151,7 @@ type service struct {
 	console  *console.Handler
 	query    *query.Handler
 	operator *operator.Handler
+	watch    *cloudwatch.Handler
 	calls    *listen.Server
 	http     *http.Server    // for all but plain API calls
 	gateway  *sessionGateway // nil: off
@@ -160,8 +164,8 @@ type service struct {
 // for others.
 func (s *service) open(ctx context.Context) error {
 	for _, open := range []func(context.Context) error{
-		s.openEngine, s.openCertificate, s.openJournals, s.openAudit, s.openPort, s.openPlane, s.openMetrics,
-		s.openProfiler,
+		s.openEngine, s.openCertificate, s.openJournals, s.openAudit, s.openRecorder, s.openPort, s.openPlane,
+		s.openMetrics, s.openProfiler,
 		s.openLegacy, s.openSignIn, s.openEndpoints, s.openGateway,
 	} {
 		if err := open(ctx); err != nil {
@@ -270,11 +274,12 @@ func (s *service) openPlane(context.Context) (err error) {
 	return nil
 }
 
-// count counts durable facts on the node that owns their shard.
-func (s *service) count(shard int, facts []event.Fact) {
-	if s.plane.Shard(shard).Owned() {
-		s.metrics.Facts(shard, facts)
+// count counts durable facts; only the node that owns their shard does.
+func (s *service) count(c *router.Commit) {
+	if s.plane.Shard(c.Shard).Owned() {
+		s.metrics.Facts(c.Shard, c.Facts)
 	}
+	s.recorder.Observe(c)
 }
 
 func coreSettings(c *config.Config) region.Settings {

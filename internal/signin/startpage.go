@@ -49,7 +49,7 @@ services = muster
 
 [services muster]
 `, h.startURL(), h.Region, accessScope, role, h.Account, role, h.Region)
-	for _, service := range []string{"gamelift", "sts", "sso", "sso_oidc", "iam", "signin"} {
+	for _, service := range []string{"gamelift", "sts", "sso", "sso_oidc", "iam", "signin", "cloudwatch"} {
 		fmt.Fprintf(&b, "%s =\n  endpoint_url = %s\n", service, h.PublicURL)
 	}
 	return b.String()
@@ -82,7 +82,7 @@ func (h *Handler) keysPage(v *visit) error {
 func (h *Handler) keyForms(k *access.Temporary) []keyForm {
 	variables := [][2]string{{"AWS_ACCESS_KEY_ID", k.AccessKeyID}, {"AWS_SECRET_ACCESS_KEY", k.SecretAccessKey},
 		{"AWS_SESSION_TOKEN", k.SessionToken}, {"AWS_REGION", h.Region}, {"AWS_ENDPOINT_URL_GAMELIFT", h.PublicURL},
-		{"AWS_ENDPOINT_URL_STS", h.PublicURL}}
+		{"AWS_ENDPOINT_URL_STS", h.PublicURL}, {"AWS_ENDPOINT_URL_CLOUDWATCH", h.PublicURL}}
 	var shell, power strings.Builder
 	for _, s := range variables {
 		fmt.Fprintf(&shell, "export %s='%s'\n", s[0], s[1])

@@ -1,7 +1,8 @@
 // Package telemetry provides metrics for Prometheus.
 //
-// The core is measured by folding its events, endpoints and shards by hooks. Names are muster_<noun>_<what>_<unit>;
-// labels are from closed sets and never ids.
+// Events are counted by their types, endpoints and shards are measured by hooks; package metrics measures fleets,
+// queues and matchmaking. Names are muster_<noun>_<what>_<unit>. Labels are from closed sets, or names of resources
+// that an operator creates: never ids of game sessions, players, tickets or computes.
 package telemetry
 
 import (
@@ -54,6 +55,7 @@ type Metrics struct {
 	slow          prometheus.Counter
 	webhooks      *prometheus.CounterVec
 	auditDropped  prometheus.Counter
+	framesDropped prometheus.Counter
 }
 
 // Levels are the numbers of the whole region at one time.
@@ -108,6 +110,8 @@ func (m *Metrics) makeSockets() {
 	m.slow = m.counter("muster_server_process_slow_total", "Sockets closed because their process did not read.")
 	m.auditDropped = m.counter("muster_audit_dropped_total", "Records of the audit trail that were dropped, because "+
 		"its stream was too slow.")
+	m.framesDropped = m.counter("muster_metrics_dropped_total", "Records of metrics that were dropped, because their "+
+		"stream was too slow.")
 	m.webhooks = m.counters("muster_webhook_tries_total", "Attempts to deliver an event to a webhook.", "outcome")
 }
 
@@ -162,6 +166,18 @@ func outcome(err error) string {
 
 // AuditDropped counts records of the audit trail that were dropped.
 func (m *Metrics) AuditDropped(n int) { m.auditDropped.Add(float64(n)) }
+
+// MetricsDropped counts records of metrics that were dropped.
+func (m *Metrics) MetricsDropped(n int) { m.framesDropped.Add(float64(n)) }
+
+// Build adds the version of the program: a gauge that is always 1.
+func (m *Metrics) Build(version, commit, goVersion string) {
+	const name, help = "muster_build_info", "1; the labels name the program's version, its commit and Go's version."
+	names := []string{"version", "commit", "go"}
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, names)
+	add(m, g, name, "gauge", help, names...)
+	g.WithLabelValues(version, commit, goVersion).Set(1)
+}
 
 // Webhook counts an attempt to deliver an event.
 func (m *Metrics) Webhook(outcome string) { m.webhooks.WithLabelValues(outcome).Inc() }

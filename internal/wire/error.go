@@ -15,10 +15,15 @@ func AppendError(dst []byte, p Protocol, f *fault.Error, modelledOnOp bool) []by
 	if message == "" { // the model wants at least one character
 		message = name
 	}
+	if p == CBOR && modelledOnOp {
+		name = namespace + name
+	}
+	return AppendErrorBody(dst, p, name, message)
+}
+
+// AppendErrorBody appends the body of an error answer with the type and the message as they are.
+func AppendErrorBody(dst []byte, p Protocol, name, message string) []byte {
 	if p == CBOR {
-		if modelledOnOp {
-			name = namespace + name
-		}
 		dst = appendCBORHead(dst, cborMap, 3)
 		dst = appendCBORText(appendCBORText(dst, "__type"), name)
 		dst = appendCBORText(appendCBORText(dst, "Message"), message)

@@ -26,7 +26,7 @@ func (p Protocol) String() string {
 	return "json"
 }
 
-// OperationInfo describes one operation of the API. It is generated and must not be changed.
+// OperationInfo describes one operation of an API. It is generated, or made by [New], and must not be changed.
 type OperationInfo struct {
 	Name      string
 	Errors    []string // the exceptions that the model lists for it, sorted
@@ -60,9 +60,16 @@ func Lookup(name string) (*OperationInfo, bool) {
 type NoOutput struct{}
 
 // An Operation ties an operation's description to its input and output types. The generated variables (OpCreateFleet,
-// …) are the only useful values.
+// …) and the results of [New] are the only useful values.
 type Operation[I, O any] struct {
 	*OperationInfo
+}
+
+// New returns an operation of another API, whose shapes are structs that follow the rules of the package comment. It is
+// for the initialization of variables only: two calls at a time are a race. It panics at a type or a tag that the
+// tables cannot describe.
+func New[I, O any](name string) Operation[I, O] {
+	return operation[I, O](&OperationInfo{Name: name, HasOutput: true})
 }
 
 // Decode reads a request's body into a new input and checks it against the model. The error is a *fault.Error:
@@ -82,6 +89,11 @@ func (op Operation[I, O]) Check(in *I) error {
 	var c checker
 	op.input.check(&c, unsafe.Pointer(in))
 	return c.verdict()
+}
+
+// AppendInput appends the body of a request to dst and returns the extended slice.
+func (op Operation[I, O]) AppendInput(dst []byte, p Protocol, in *I) []byte {
+	return op.input.append(dst, p, unsafe.Pointer(in))
 }
 
 // Append appends the body of a successful answer to dst and returns the extended slice; a nil out is an empty

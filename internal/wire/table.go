@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -83,7 +84,7 @@ const (
 	kindFloat64 // float64
 	kindBlob    // []byte
 
-	kindList    // slice of strings or structures; this and the next hold other values
+	kindList    // slice of strings, structures, numbers or times; this and the next hold other values
 	kindMap     // map by string
 	kindStruct  // structure, as an element
 	kindPointer // pointer to a structure, as a member
@@ -135,7 +136,8 @@ func structureOf(t reflect.Type) *structure {
 //
 // Shape is the shape of the model whose constraints hold; it is left out if there are none, and of an enumeration,
 // whose type has its name. required is there if the member is required, and empty if it is a string that is written
-// even when it is empty.
+// even when it is empty. Models written by hand have no shapes with constraints: there, max=N limits a string to 1 to N
+// characters and a list to N elements.
 func fieldOf(s reflect.StructField) (f field, err error) {
 	shape, options, _ := strings.Cut(s.Tag.Get("wire"), ",")
 	f = field{name: s.Name, label: strings.ToLower(s.Name[:1]) + s.Name[1:], offset: s.Offset}
@@ -159,6 +161,7 @@ func fieldOf(s reflect.StructField) (f field, err error) {
 			f.bit = 1
 		case option == "empty" && f.kind == kindText && f.presence == ifWord:
 			f.presence = always
+		case strings.HasPrefix(option, "max=") && f.limit(option[len("max="):]):
 		case option != "":
 			return f, fmt.Errorf("no option %q for %s", option, s.Type)
 		}
@@ -167,6 +170,22 @@ func fieldOf(s reflect.StructField) (f field, err error) {
 		f.cbor, err = prefixOf(appendCBORText(nil, f.name))
 	}
 	return f, err
+}
+
+// limit sets the constraints of a string or a list whose tag has max=N, and reports whether it could.
+func (v *value) limit(text string) bool {
+	most, err := strconv.Atoi(text)
+	switch {
+	case err != nil || most <= 0:
+		return false
+	case v.kind == kindText:
+		v.text = &textRule{min: 1, max: most}
+	case v.kind == kindList:
+		v.bounds = &rangeRule{max: bound(float64(most))}
+	default:
+		return false
+	}
+	return true
 }
 
 // valueOf describes the values of a type with the constraints of a shape.
@@ -209,7 +228,8 @@ func (v *value) hold(rule shapeRule) error {
 		return err
 	}
 	v.element, v.keys = &element, rules[rule.key].text
-	known := element.kind == kindText || element.kind == kindStruct
+	known := element.kind == kindText || element.kind == kindStruct || element.kind == kindFloat64 ||
+		element.kind == kindTime
 	if v.kind == kindMap {
 		v.entries, known = mapTypes[v.typ]
 	}

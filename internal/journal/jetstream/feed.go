@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -29,6 +30,12 @@ const (
 	auditPositions = "muster.audit.position."
 )
 
+// metricsStream and metricsSubject begin the names of the streams of metrics, one for each resolution.
+const (
+	metricsStream  = "MUSTER_METRICS_"
+	metricsSubject = "muster.metrics."
+)
+
 // forgetTime bounds the deletion of a consumer.
 const forgetTime = 2 * time.Second
 
@@ -45,6 +52,7 @@ type feed struct {
 	name      string // of the stream
 	records   string // the subject of records
 	positions string // precedes the name of a reader
+	relaxed   bool   // records are not synced to the disk one by one
 }
 
 // Feed opens the event feed, and creates it if there is none.
@@ -65,8 +73,29 @@ func (e *Engine) Audit(ctx context.Context, limits AuditLimits) (journal.Audit, 
 	return f, f.open(ctx, cmp.Or(limits.Age, 90*24*time.Hour), cmp.Or(limits.Bytes, 1<<30))
 }
 
+// A MetricsLimits bounds the metrics of one resolution: the oldest records are deleted.
+type MetricsLimits struct {
+	Age   time.Duration
+	Bytes int64 // on each node that keeps the stream
+}
+
+// Metrics opens the feed of the metrics of one resolution, for example "10S", and creates it if there is none. Without
+// a cluster its records are not synced to the disk one by one: a power failure may lose the newest ones.
+func (e *Engine) Metrics(ctx context.Context, resolution string, limits MetricsLimits) (journal.Audit, error) {
+	subject := metricsSubject + strings.ToLower(resolution)
+	f := &feed{
+		engine: e, name: metricsStream + resolution, records: subject + ".records", positions: subject + ".position.",
+		relaxed: !e.cfg.clustered(),
+	}
+	return f, f.open(ctx, limits.Age, limits.Bytes)
+}
+
 // open opens the stream. bytes -1 is no limit.
 func (f *feed) open(ctx context.Context, age time.Duration, bytes int64) (err error) {
+	mode := jetstream.DefaultPersistMode
+	if f.relaxed {
+		mode = jetstream.AsyncPersistMode // cannot be changed later
+	}
 	f.stream, err = f.engine.stream(ctx, jetstream.StreamConfig{
 		Name:        f.name,
 		Subjects:    []string{f.records, f.positions + "*"},
@@ -77,6 +106,7 @@ func (f *feed) open(ctx context.Context, age time.Duration, bytes int64) (err er
 		Discard:     jetstream.DiscardOld,
 		AllowDirect: f.engine.directly(),
 		AllowRollup: true, // a new position replaces the old one
+		PersistMode: mode,
 	})
 	return err
 }

@@ -1,0 +1,58 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/metrics"
+)
+
+// resolutions are the names of the metrics' streams, by level.
+var resolutions = [metrics.Levels]string{"10S", "1M", "5M", "1H"}
+
+// openRecorder opens the recorder of metrics. It asks the control plane, which is opened later, only while it runs.
+func (s *service) openRecorder(ctx context.Context) error {
+	c := metrics.Config{
+		Node: s.cfg.Cluster.Node, Shared: s.nodes != nil, Shards: len(s.journals), Retention: s.cfg.MetricsRetention,
+		Owned: func(shard int) bool { return s.plane.Shard(shard).Owned() },
+		Rooms: func(ctx context.Context, shard int) (map[fleet.RoomID]fleet.Counts, error) {
+			return s.plane.CountsOfShard(ctx, shard)
+		},
+		Catalog: func() *catalog.State { return s.plane.Catalog() },
+		Clock:   s.cfg.Clock, Log: s.cfg.Log, Dropped: s.metrics.MetricsDropped,
+	}
+	for i, resolution := range resolutions {
+		feed, err := s.engine.Metrics(ctx, resolution, jetstream.MetricsLimits{
+			Age: s.cfg.MetricsRetention[i], Bytes: int64(s.cfg.MaxMetricsSize) << 20 / int64(len(resolutions)),
+		})
+		if err != nil {
+			return fmt.Errorf("metrics: %w", err)
+		}
+		c.Feeds[i] = feed
+	}
+	s.recorder = metrics.New(c)
+	s.metrics.Build(buildOf(debug.ReadBuildInfo()))
+	return s.metrics.Registerer().Register(metrics.NewCollector(s.recorder, s.cfg.MaxLabelledFleets))
+}
+
+// buildOf returns the version of the program, its commit, and Go's version.
+func buildOf(info *debug.BuildInfo, ok bool) (version, commit, goVersion string) {
+	version, goVersion = "unknown", runtime.Version()
+	if !ok {
+		return version, commit, goVersion
+	}
+	if info.Main.Version != "" {
+		version = info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			commit = setting.Value
+		}
+	}
+	return version, commit, goVersion
+}
