@@ -117,7 +117,7 @@ func (c *Config) metricsHistory() []Setting {
 		{"metrics-hours-retention", "455d", duration(&c.MetricsHoursRetention, day, 3650*day),
 			"time that metrics are kept in steps of an hour"},
 		{"max-metrics-size", "2048", number(&c.MaxMetricsSize, 64, 1<<30),
-			"MiB of the metrics, a quarter for each length of steps; above it the oldest are deleted before their time"},
+			"MiB of the metrics, a quarter for each length of steps; above it the oldest are deleted early"},
 	})
 }
 

@@ -103,7 +103,8 @@ func TestPlacements(t *testing.T) {
 	fulfilled := func(id string, room fleet.RoomID) any {
 		return &placement.PlacementFulfilled{ID: id, At: at(2), Session: placement.Session{Room: room}}
 	}
-	cheap, slow := placement.Considered{Room: near, Latency: 20, Cost: 2}, placement.Considered{Room: far, Latency: 60, Cost: 1}
+	cheap := placement.Considered{Room: near, Latency: 20, Cost: 2}
+	slow := placement.Considered{Room: far, Latency: 60, Cost: 1}
 	out := slow
 	out.Dropped = "over the limit"
 	common := map[string]float64{
@@ -118,10 +119,11 @@ func TestPlacements(t *testing.T) {
 			map[string]float64{"Placement  arena near": 1, "LowestLatencyPlacement arena ": 1}},
 		{"second choice", []any{begun("p", cheap, slow), &placement.AttemptEnded{ID: "p"},
 			&placement.AttemptBegun{ID: "p", Room: far}, fulfilled("p", far)},
-			map[string]float64{"Placement  arena far": 1, "LowestPricePlacement arena ": 1, "FirstChoiceOutOfCapacity arena ": 1}},
+			map[string]float64{"Placement  arena far": 1, "LowestPricePlacement arena ": 1,
+				"FirstChoiceOutOfCapacity arena ": 1}},
 		{"not viable", []any{begun("p", cheap, out), fulfilled("p", near)},
-			map[string]float64{"Placement  arena near": 1, "LowestLatencyPlacement arena ": 1, "LowestPricePlacement arena ": 1,
-				"FirstChoiceNotViable arena ": 1}},
+			map[string]float64{"Placement  arena near": 1, "LowestLatencyPlacement arena ": 1,
+				"LowestPricePlacement arena ": 1, "FirstChoiceNotViable arena ": 1}},
 	} {
 		maps.Copy(c.expect, common)
 		want(t, c.name, folded(newFold(), region.PlacementsRoom, c.facts...), c.expect)
@@ -154,7 +156,8 @@ func TestTickets(t *testing.T) {
 			ID: id, Configuration: duel, Players: make([]matchmaking.Player, players), Backfill: backfill, At: at(0),
 		}
 	}
-	want(t, "starts", folded(f, region.MatchmakingRoom, start("a", 2, false), start("b", 1, false), start("c", 3, true)),
+	want(t, "starts",
+		folded(f, region.MatchmakingRoom, start("a", 2, false), start("b", 1, false), start("c", 3, true)),
 		map[string]float64{"TicketsStarted duel ": 3, "PlayersStarted duel ": 3})
 	settings := matchmaking.MatchSettings{Configuration: duel}
 	want(t, "a match", folded(f, region.MatchmakingRoom, &matchmaking.MatchProposed{

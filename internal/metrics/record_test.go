@@ -182,7 +182,7 @@ func TestCatalogue(t *testing.T) {
 			switch {
 			case i >= f.base && c.kind != bucket, i < f.base && c.kind == bucket:
 				t.Errorf("set %d: column %d is misplaced", set, i)
-			case (c.kind == ratio) != (c.ratio != nil):
+			case (c.kind == ratio) != (ratios[f][i] != nil):
 				t.Errorf("%s: ratio and its function exclude each other", c.name)
 			case c.name == "" && len(c.sets) > 0, c.name != "" && len(c.sets) == 0:
 				t.Errorf("%s%s: name without sets, or sets without a name", c.name, c.shown)
