@@ -67,9 +67,12 @@ type Config struct {
 	LegacyAddress string
 	LegacyRules   string // fleet or local
 
-	MaxLabelledFleets int
-	MetricsRetention  [4]time.Duration // in steps of 10 s, a minute, 5 minutes, an hour
-	MaxMetricsSize    int              // MiB
+	MaxLabelledFleets           int
+	MetricsSamplesRetention     time.Duration // in steps of 10 s
+	MetricsMinutesRetention     time.Duration
+	MetricsFiveMinutesRetention time.Duration
+	MetricsHoursRetention       time.Duration
+	MaxMetricsSize              int // MiB
 
 	Webhooks          []string // see ParseWebhook
 	WebhookSecretFile string

@@ -108,16 +108,16 @@ func (c *Config) metricsHistory() []Setting {
 	return group("Metrics", []row{
 		{"max-labelled-fleets", "1000", number(&c.MaxLabelledFleets, 0, 1_000_000),
 			"fleets up to which GET /metrics shows the metrics of each; above it, it shows none of them; 0: no limit"},
-		{"metrics-retention-10s", "3h", duration(&c.MetricsRetention[0], 3*time.Hour, 30*day),
+		{"metrics-samples-retention", "3h", duration(&c.MetricsSamplesRetention, 3*time.Hour, 30*day),
 			"time that metrics are kept in steps of 10 seconds"},
-		{"metrics-retention-1m", "15d", duration(&c.MetricsRetention[1], 6*time.Hour, 3650*day),
+		{"metrics-minutes-retention", "15d", duration(&c.MetricsMinutesRetention, 6*time.Hour, 3650*day),
 			"time that metrics are kept in steps of a minute"},
-		{"metrics-retention-5m", "63d", duration(&c.MetricsRetention[2], 6*time.Hour, 3650*day),
+		{"metrics-five-minutes-retention", "63d", duration(&c.MetricsFiveMinutesRetention, 6*time.Hour, 3650*day),
 			"time that metrics are kept in steps of 5 minutes"},
-		{"metrics-retention-1h", "455d", duration(&c.MetricsRetention[3], day, 3650*day),
+		{"metrics-hours-retention", "455d", duration(&c.MetricsHoursRetention, day, 3650*day),
 			"time that metrics are kept in steps of an hour"},
 		{"max-metrics-size", "2048", number(&c.MaxMetricsSize, 64, 1<<30),
-			"MiB of the metrics, a quarter for each length of steps; above it the oldest are deleted before their time"},
+			"MiB of the metrics, a quarter for each length of steps; above it the oldest are deleted early"},
 	})
 }
 

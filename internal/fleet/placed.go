@@ -106,8 +106,8 @@ func (r *Room) FreeFor(maxActivations int) (n int) {
 	return n
 }
 
-// CountsFor returns the Counts with Activatable, for at most maxActivations activations on each compute. Only the writer
-// may call it.
+// CountsFor returns the Counts with Activatable, for at most maxActivations activations on each compute. Only the
+// writer may call it.
 func (r *Room) CountsFor(maxActivations int) Counts {
 	c := r.counts
 	c.Activatable = min(c.Waiting, r.FreeFor(maxActivations))

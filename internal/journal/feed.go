@@ -30,7 +30,7 @@ type Feed interface {
 	Position(ctx context.Context, reader string) (seq uint64, ok bool, err error)
 }
 
-// An Audit is the feed of the audit trail, of which readers want a period.
+// An Audit is a feed of which readers want a period: the audit trail, and metrics.
 type Audit interface {
 	Feed
 

@@ -74,10 +74,7 @@ type column struct {
 	sets  []set  // in which it is a series of CloudWatch
 	shown string // the name for Prometheus; "": none
 	label string // name=value of its own label there
-	only  set    // the set that Prometheus shows
 	help  string
-
-	ratio func(v []float64) float64 // of the values of all columns; NaN: not defined
 }
 
 // A family is the columns of some sets.
@@ -141,67 +138,61 @@ const (
 
 // fleets are the metrics of fleets. Source: developer guide, Amazon GameLift Servers metrics for fleets.
 var fleets = newFamily([]column{
-	activeInstances: {"ActiveInstances", count, gauge, fleetSets, fleetInstances, "state=active", byFleetLocation,
-		"registered computes", nil},
-	idleInstances: {"IdleInstances", count, gauge, fleetSets, fleetInstances, "state=idle", byFleetLocation,
-		"computes without a game session", nil},
-	percentIdleInstances: {"PercentIdleInstances", percent, ratio, fleetSets, "", "", 0,
-		"idle of all computes", func(v []float64) float64 { return share(v[idleInstances], v[activeInstances]) }},
-	desiredInstances: {"DesiredInstances", count, gauge, withoutGroups, fleetInstances, "state=desired", byFleetLocation,
-		"the capacity that was asked for; of an Anywhere fleet its registered computes", nil},
-	minInstances: {"MinInstances", count, gauge, withoutGroups, fleetInstances, "state=minimum", byFleetLocation,
-		"the least capacity; 0 for an Anywhere fleet", nil},
-	maxInstances: {"MaxInstances", count, gauge, withoutGroups, fleetInstances, "state=maximum", byFleetLocation,
-		"the largest capacity; of an Anywhere fleet its registered computes", nil},
-	recycledInstances: {"RecycledInstances", count, counter, fleetSets, instanceEnds, "reason=recycled", byFleetLocation,
-		"replaced Spot instances; there are none in an Anywhere fleet", nil},
+	activeInstances: {"ActiveInstances", count, gauge, fleetSets, fleetInstances, "state=active",
+		"registered computes"},
+	idleInstances: {"IdleInstances", count, gauge, fleetSets, fleetInstances, "state=idle",
+		"computes without a game session"},
+	percentIdleInstances: {"PercentIdleInstances", percent, ratio, fleetSets, "", "", "idle of all computes"},
+	desiredInstances: {"DesiredInstances", count, gauge, withoutGroups, fleetInstances, "state=desired",
+		"the capacity that was asked for; of an Anywhere fleet its registered computes"},
+	minInstances: {"MinInstances", count, gauge, withoutGroups, fleetInstances, "state=minimum",
+		"the least capacity; 0 for an Anywhere fleet"},
+	maxInstances: {"MaxInstances", count, gauge, withoutGroups, fleetInstances, "state=maximum",
+		"the largest capacity; of an Anywhere fleet its registered computes"},
+	recycledInstances: {"RecycledInstances", count, counter, fleetSets, instanceEnds, "reason=recycled",
+		"replaced Spot instances; there are none in an Anywhere fleet"},
 	instanceInterruptions: {"InstanceInterruptions", count, counter, fleetSets, instanceEnds, "reason=interrupted",
-		byFleetLocation, "interrupted Spot instances; there are none in an Anywhere fleet", nil},
+		"interrupted Spot instances; there are none in an Anywhere fleet"},
 	activeServerProcesses: {"ActiveServerProcesses", count, gauge, fleetSets, serverProcesses, "state=active",
-		byFleetLocation, "server processes that are ready or host a game session", nil},
+		"server processes that are ready or host a game session"},
 	healthyServerProcesses: {"HealthyServerProcesses", count, gauge, fleetSets, serverProcesses, "state=healthy",
-		byFleetLocation, "active server processes that are connected and did not report to be unhealthy", nil},
-	percentHealthyServerProcesses: {"PercentHealthyServerProcesses", percent, ratio, fleetSets, "", "", 0,
-		"healthy of all active server processes",
-		func(v []float64) float64 { return share(v[healthyServerProcesses], v[activeServerProcesses]) }},
+		"active server processes that are connected and did not report to be unhealthy"},
+	percentHealthyServerProcesses: {"PercentHealthyServerProcesses", percent, ratio, fleetSets, "", "",
+		"healthy of all active server processes"},
 	serverProcessActivations: {"ServerProcessActivations", count, counter, fleetSets, processChanges,
-		"change=activation", byFleetLocation, "server processes that became ready", nil},
+		"change=activation", "server processes that became ready"},
 	serverProcessTerminations: {"ServerProcessTerminations", count, counter, fleetSets, processChanges,
-		"change=termination", byFleetLocation, "server processes that ended, for any reason", nil},
+		"change=termination", "server processes that ended, for any reason"},
 	serverProcessAbnormalTerminations: {"ServerProcessAbnormalTerminations", count, counter, fleetSets, processChanges,
-		"change=abnormal_termination", byFleetLocation,
-		"server processes that crashed, were unhealthy, never became ready or did not end when asked to", nil},
+		"change=abnormal_termination",
+		"server processes that crashed, were unhealthy, never became ready or did not end when asked to"},
 	activatingGameSessions: {"ActivatingGameSessions", count, gauge, fleetSets, gameSessions, "state=activating",
-		byFleetLocation, "game sessions in ACTIVATING", nil},
-	activeGameSessions: {"ActiveGameSessions", count, gauge, fleetSets, gameSessions, "state=active", byFleetLocation,
-		"game sessions in ACTIVE or TERMINATING", nil},
-	availableGameSessions: {"AvailableGameSessions", count, gauge, fleetSets, "muster_fleet_game_sessions_available", "",
-		byFleetLocation, "connected server processes that can host a game session", nil},
+		"game sessions in ACTIVATING"},
+	activeGameSessions: {"ActiveGameSessions", count, gauge, fleetSets, gameSessions, "state=active",
+		"game sessions in ACTIVE or TERMINATING"},
+	availableGameSessions: {"AvailableGameSessions", count, gauge, fleetSets, "muster_fleet_game_sessions_available",
+		"", "connected server processes that can host a game session"},
 	concurrentActivatableGameSessions: {"ConcurrentActivatableGameSessions", count, gauge, fleetSets,
-		"muster_fleet_game_sessions_activatable", "", byFleetLocation,
-		"game sessions that can be created now, within MaxConcurrentGameSessionActivations", nil},
-	percentAvailableGameSessions: {"PercentAvailableGameSessions", percent, ratio, fleetSets, "", "", 0,
-		"available of all: active game sessions, available ones, and unhealthy server processes",
-		func(v []float64) float64 {
-			unhealthy := v[activeServerProcesses] - v[healthyServerProcesses]
-			return share(v[availableGameSessions], v[activeGameSessions]+v[availableGameSessions]+unhealthy)
-		}},
-	gameSessionInterruptions: {"GameSessionInterruptions", count, counter, fleetSets, "", "", 0,
-		"game sessions whose server process crashed or became unhealthy", nil},
+		"muster_fleet_game_sessions_activatable", "",
+		"game sessions that can be created now, within MaxConcurrentGameSessionActivations"},
+	percentAvailableGameSessions: {"PercentAvailableGameSessions", percent, ratio, fleetSets, "", "",
+		"available of all: active game sessions, available ones, and unhealthy server processes"},
+	gameSessionInterruptions: {"GameSessionInterruptions", count, counter, fleetSets, "", "",
+		"game sessions whose server process crashed or became unhealthy"},
 	currentPlayerSessions: {"CurrentPlayerSessions", count, gauge, fleetSets, "muster_fleet_player_sessions", "",
-		byFleetLocation, "player sessions in RESERVED or ACTIVE", nil},
+		"player sessions in RESERVED or ACTIVE"},
 	playerSessionActivations: {"PlayerSessionActivations", count, counter, fleetSets,
-		"muster_fleet_player_session_activations_total", "", byFleetLocation, "accepted player sessions", nil},
-	maximumPlayerSessions: {"", count, gauge, nil, "muster_fleet_player_sessions_maximum", "", byFleetLocation,
-		"player slots of all game sessions that have not ended", nil},
-	sessionsEnded: {"", count, counter, nil, gameSessionEnds, "reason=ended", byFleetLocation,
-		"game sessions that ended with their server process, or by it", nil},
-	sessionsTerminated: {"", count, counter, nil, gameSessionEnds, "reason=terminated", byFleetLocation,
-		"game sessions that ended after their server process was asked to end", nil},
-	sessionsCrashed: {"", count, counter, nil, gameSessionEnds, "reason=crashed", byFleetLocation,
-		"game sessions whose server process was lost", nil},
-	sessionsUnhealthy: {"", count, counter, nil, gameSessionEnds, "reason=unhealthy", byFleetLocation,
-		"game sessions whose server process became unhealthy", nil},
+		"muster_fleet_player_session_activations_total", "", "accepted player sessions"},
+	maximumPlayerSessions: {"", count, gauge, nil, "muster_fleet_player_sessions_maximum", "",
+		"player slots of all game sessions that have not ended"},
+	sessionsEnded: {"", count, counter, nil, gameSessionEnds, "reason=ended",
+		"game sessions that ended with their server process, or by it"},
+	sessionsTerminated: {"", count, counter, nil, gameSessionEnds, "reason=terminated",
+		"game sessions that ended after their server process was asked to end"},
+	sessionsCrashed: {"", count, counter, nil, gameSessionEnds, "reason=crashed",
+		"game sessions whose server process was lost"},
+	sessionsUnhealthy: {"", count, counter, nil, gameSessionEnds, "reason=unhealthy",
+		"game sessions whose server process became unhealthy"},
 })
 
 // The columns of queues.
@@ -224,34 +215,33 @@ const (
 
 // queues are the metrics of queues. Source: developer guide, Amazon GameLift Servers metrics for queues.
 var queues = newFamily([]column{
-	queueDepth: {"QueueDepth", count, gauge, queueSets, "muster_queue_depth", "", byQueue,
-		"placements in PENDING; at a location those that are being tried there", nil},
-	averageWaitTime: {"AverageWaitTime", seconds, ratio, queueSets, "", "", 0,
-		"how long the placements in PENDING have waited, on average; no value while there are none",
-		func(v []float64) float64 { return share(v[waitSum], v[queueDepth]) / 100 }},
-	waitSum: {"", seconds, gauge, nil, "", "", 0, "", nil},
-	placementsStarted: {"PlacementsStarted", count, counter, queueOnly, placements, "outcome=started", byQueue,
-		"placements that were requested", nil},
-	placementsSucceeded: {"PlacementsSucceeded", count, counter, queueOnly, placements, "outcome=succeeded", byQueue,
-		"placements that were FULFILLED", nil},
-	placementsFailed: {"PlacementsFailed", count, counter, queueOnly, placements, "outcome=failed", byQueue,
-		"placements that FAILED", nil},
-	placementsCanceled: {"PlacementsCanceled", count, counter, queueOnly, placements, "outcome=canceled", byQueue,
-		"placements that were CANCELLED", nil},
-	placementsTimedOut: {"PlacementsTimedOut", count, counter, queueOnly, placements, "outcome=timed_out", byQueue,
-		"placements that TIMED_OUT", nil},
-	firstChoiceNotViable: {"FirstChoiceNotViable", count, counter, queueOnly, choices, "choice=not_viable", byQueue,
-		"fulfilled placements whose first destination was excluded", nil},
-	firstChoiceOutOfCapacity: {"FirstChoiceOutOfCapacity", count, counter, queueOnly, choices, "choice=out_of_capacity",
-		byQueue, "fulfilled placements that were not placed at the best candidate", nil},
+	queueDepth: {"QueueDepth", count, gauge, queueSets, "muster_queue_depth", "",
+		"placements in PENDING; at a location those that are being tried there"},
+	averageWaitTime: {"AverageWaitTime", seconds, ratio, queueSets, "", "",
+		"how long the placements in PENDING have waited, on average; no value while there are none"},
+	waitSum: {"", seconds, gauge, nil, "", "", ""},
+	placementsStarted: {"PlacementsStarted", count, counter, queueOnly, placements, "outcome=started",
+		"placements that were requested"},
+	placementsSucceeded: {"PlacementsSucceeded", count, counter, queueOnly, placements, "outcome=succeeded",
+		"placements that were FULFILLED"},
+	placementsFailed: {"PlacementsFailed", count, counter, queueOnly, placements, "outcome=failed",
+		"placements that FAILED"},
+	placementsCanceled: {"PlacementsCanceled", count, counter, queueOnly, placements, "outcome=canceled",
+		"placements that were CANCELLED"},
+	placementsTimedOut: {"PlacementsTimedOut", count, counter, queueOnly, placements, "outcome=timed_out",
+		"placements that TIMED_OUT"},
+	firstChoiceNotViable: {"FirstChoiceNotViable", count, counter, queueOnly, choices, "choice=not_viable",
+		"fulfilled placements whose first destination was excluded"},
+	firstChoiceOutOfCapacity: {"FirstChoiceOutOfCapacity", count, counter, queueOnly, choices,
+		"choice=out_of_capacity", "fulfilled placements that were not placed at the best candidate"},
 	lowestLatencyPlacement: {"LowestLatencyPlacement", count, counter, queueOnly, choices, "choice=lowest_latency",
-		byQueue, "fulfilled placements with latency data, at the location with the lowest latency", nil},
-	lowestPricePlacement: {"LowestPricePlacement", count, counter, queueOnly, choices, "choice=lowest_price", byQueue,
-		"fulfilled placements with latency data, at a fleet of the lowest cost", nil},
-	placedAt: {"Placement ", count, counter, queueSets[1:], "muster_queue_placed_total", "", byQueueLocation,
-		"fulfilled placements at the location", nil},
-	placementWait: {"", seconds, duration, nil, "muster_queue_wait_seconds", "", byQueue,
-		"time from the start of a placement to its end, of any outcome", nil},
+		"fulfilled placements with latency data, at the location with the lowest latency"},
+	lowestPricePlacement: {"LowestPricePlacement", count, counter, queueOnly, choices, "choice=lowest_price",
+		"fulfilled placements with latency data, at a fleet of the lowest cost"},
+	placedAt: {"Placement ", count, counter, queueSets[1:], "muster_queue_placed_total", "",
+		"fulfilled placements at the location"},
+	placementWait: {"", seconds, duration, nil, "muster_queue_wait_seconds", "",
+		"time from the start of a placement to its end, of any outcome"},
 })
 
 // The columns of matchmaking configurations.
@@ -274,32 +264,32 @@ const (
 // matchmaking are the metrics of matchmaking configurations. Source: developer guide, Amazon GameLift Servers metrics
 // for matchmaking.
 var matchmakings = newFamily([]column{
-	currentTickets: {"CurrentTickets", count, gauge, configurations, "muster_matchmaking_tickets", "", byConfiguration,
-		"tickets that have not ended", nil},
+	currentTickets: {"CurrentTickets", count, gauge, configurations, "muster_matchmaking_tickets", "",
+		"tickets that have not ended"},
 	ticketsStarted: {"TicketsStarted", count, counter, configurations, ticketEvents, "event=ticket_started",
-		byConfiguration, "started tickets, those of backfills included", nil},
+		"started tickets, those of backfills included"},
 	ticketsFailed: {"TicketsFailed", count, counter, configurations, ticketEvents, "event=ticket_failed",
-		byConfiguration, "tickets that FAILED", nil},
+		"tickets that FAILED"},
 	ticketsTimedOut: {"TicketsTimedOut", count, counter, configurations, ticketEvents, "event=ticket_timed_out",
-		byConfiguration, "tickets that TIMED_OUT", nil},
+		"tickets that TIMED_OUT"},
 	playersStarted: {"PlayersStarted", count, counter, configurations, ticketEvents, "event=player_started",
-		byConfiguration, "players in started tickets, without those of backfills", nil},
+		"players in started tickets, without those of backfills"},
 	matchesCreated: {"MatchesCreated", count, counter, configurations, ticketEvents, "event=match_created",
-		byConfiguration, "proposed matches", nil},
+		"proposed matches"},
 	matchesPlaced: {"MatchesPlaced", count, counter, configurations, ticketEvents, "event=match_placed",
-		byConfiguration, "matches that got a game session", nil},
+		"matches that got a game session"},
 	matchesAccepted: {"MatchesAccepted", count, counter, configurations, ticketEvents, "event=match_accepted",
-		byConfiguration, "matches that all players accepted", nil},
+		"matches that all players accepted"},
 	matchesRejected: {"MatchesRejected", count, counter, configurations, ticketEvents, "event=match_rejected",
-		byConfiguration, "matches that a player rejected", nil},
+		"matches that a player rejected"},
 	matchAcceptancesTimedOut: {"MatchAcceptancesTimedOut", count, counter, configurations, ticketEvents,
-		"event=acceptance_timed_out", byConfiguration, "matches that players did not accept in time", nil},
-	timeToMatch: {"TimeToMatch", seconds, duration, configurations, ticketSeconds, "to=match", byConfiguration,
-		"time from the start of a ticket to a match with it", nil},
+		"event=acceptance_timed_out", "matches that players did not accept in time"},
+	timeToMatch: {"TimeToMatch", seconds, duration, configurations, ticketSeconds, "to=match",
+		"time from the start of a ticket to a match with it"},
 	timeToTicketCancel: {"TimeToTicketCancel", seconds, duration, configurations, ticketSeconds, "to=cancel",
-		byConfiguration, "time from the start of a ticket until it was CANCELLED", nil},
+		"time from the start of a ticket until it was CANCELLED"},
 	timeToTicketSuccess: {"TimeToTicketSuccess", seconds, duration, configurations, ticketSeconds, "to=success",
-		byConfiguration, "time from the start of a ticket until it was COMPLETED", nil},
+		"time from the start of a ticket until it was COMPLETED"},
 })
 
 // The columns of rules.
@@ -310,11 +300,40 @@ const (
 
 // rules are the metrics of the rules of matchmaking configurations.
 var rules = newFamily([]column{
-	ruleEvaluationsPassed: {"RuleEvaluationsPassed", count, counter, []set{byRule}, evaluations, "result=passed", byRule,
-		"evaluations of the rule that passed, for tickets that got a match", nil},
-	ruleEvaluationsFailed: {"RuleEvaluationsFailed", count, counter, []set{byRule}, evaluations, "result=failed", byRule,
-		"evaluations of the rule that failed, for tickets that got a match", nil},
+	ruleEvaluationsPassed: {"RuleEvaluationsPassed", count, counter, []set{byRule}, evaluations, "result=passed",
+		"evaluations of the rule that passed, for tickets that got a match"},
+	ruleEvaluationsFailed: {"RuleEvaluationsFailed", count, counter, []set{byRule}, evaluations, "result=failed",
+		"evaluations of the rule that failed, for tickets that got a match"},
 })
+
+// ratios compute columns of kind ratio from the values of all columns. NaN is not defined.
+var ratios = map[*family]map[int]func(v []float64) float64{
+	fleets: {
+		percentIdleInstances: func(v []float64) float64 { return share(v[idleInstances], v[activeInstances]) },
+		percentHealthyServerProcesses: func(v []float64) float64 {
+			return share(v[healthyServerProcesses], v[activeServerProcesses])
+		},
+		percentAvailableGameSessions: func(v []float64) float64 {
+			unhealthy := v[activeServerProcesses] - v[healthyServerProcesses]
+			return share(v[availableGameSessions], v[activeGameSessions]+v[availableGameSessions]+unhealthy)
+		},
+	},
+	queues: {
+		averageWaitTime: func(v []float64) float64 { return share(v[waitSum], v[queueDepth]) / 100 },
+	},
+}
+
+// shownIn returns the set whose columns Prometheus gets: all others are sums of it.
+func (c *column) shownIn(f *family) set {
+	switch {
+	case len(c.sets) == 1:
+		return c.sets[0]
+	case f == fleets:
+		return byFleetLocation
+	default:
+		return byQueue
+	}
+}
 
 // catalogue has the family of each set.
 var catalogue = [setCount]*family{

@@ -48,7 +48,7 @@ func NewCollector(recorder *Recorder, fleetLimit int) *Collector {
 		}
 		for i := range catalogue[set].columns {
 			column := &catalogue[set].columns[i]
-			if column.shown == "" || column.only != set {
+			if column.shown == "" || column.shownIn(catalogue[set]) != set {
 				continue
 			}
 			label, value, own := strings.Cut(column.label, "=")
@@ -58,7 +58,8 @@ func NewCollector(recorder *Recorder, fleetLimit int) *Collector {
 					names = append(names, label)
 				}
 				descs[column.shown] = prometheus.NewDesc(column.shown, column.title(), names, nil)
-				c.definitions = append(c.definitions, Definition{column.shown, kindName(column.kind), column.title(), names})
+				c.definitions = append(c.definitions,
+					Definition{column.shown, kindName(column.kind), column.title(), names})
 			}
 			c.columns[set] = append(c.columns[set], shownColumn{i, descs[column.shown], value})
 		}

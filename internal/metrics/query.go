@@ -69,9 +69,9 @@ func (s *Store) points(
 	return points, nil
 }
 
-// each calls read with the level to use, and the frames, for each part of [from, to): from is the begin of a period. The
-// newest part is read from the finest level in memory, what is older from the level that is kept for longest of those
-// that divide the period, because longer frames are fewer.
+// each calls read with the level to use, and the frames, for each part of [from, to): from is the begin of a period.
+// The newest part is read from the finest level in memory, what is older from the level that is kept for longest of
+// those that divide the period, because longer frames are fewer.
 func (s *Store) each(from, to time.Time, period time.Duration, read func(l level, from, to int64) error) error {
 	now := s.clock.Now()
 	end := ceil(to, period) // whole periods

@@ -199,9 +199,10 @@ func TestDrive(t *testing.T) {
 		now.active = active
 		drive = append(drive, now)
 		n.rooms[home] = fleet.Counts{
-			Computes: computes, BusyComputes: min(active, computes), Processes: processes, Healthy: processes - unhealthy,
-			Active: active, Waiting: processes - unhealthy - active, Activatable: min(3, processes-unhealthy-active),
-			Players: active, MaximumPlayers: 4 * active,
+			Computes: computes, BusyComputes: min(active, computes), Processes: processes,
+			Healthy: processes - unhealthy, Active: active, Waiting: processes - unhealthy - active,
+			Activatable: min(3, processes-unhealthy-active),
+			Players:     active, MaximumPlayers: 4 * active,
 		}
 		n.frames(10 * time.Second)
 	}
@@ -216,7 +217,8 @@ func TestDrive(t *testing.T) {
 				t.Fatalf("%s %v: %d minutes, want 15", metric, where, len(points))
 			}
 			for i, p := range points {
-				want := Point{At: begin.Add(time.Duration(i) * time.Minute), Minimum: math.Inf(1), Maximum: math.Inf(-1)}
+				want := Point{Minimum: math.Inf(1), Maximum: math.Inf(-1)}
+				want.At = begin.Add(time.Duration(i) * time.Minute)
 				for _, now := range drive[6*i : 6*i+6] {
 					v := value(now)
 					want.Sum += v
@@ -236,7 +238,9 @@ func TestDrive(t *testing.T) {
 		check("PercentAvailableGameSessions", func(n numbers) float64 {
 			return 100 * float64(processes-unhealthy-n.active) / processes
 		})
-		check("PercentHealthyServerProcesses", func(numbers) float64 { return 100 * float64(processes-unhealthy) / processes })
+		check("PercentHealthyServerProcesses", func(numbers) float64 {
+			return 100 * float64(processes-unhealthy) / processes
+		})
 		check("PercentIdleInstances", func(n numbers) float64 {
 			return 100 * float64(computes-min(n.active, computes)) / computes
 		})

@@ -231,10 +231,10 @@ func finish(f *family, columns []aggregate) {
 		v[i] = columns[i].sum
 	}
 	for i := range columns {
-		switch c := &f.columns[i]; c.kind {
+		switch f.columns[i].kind {
 		case ratio:
 			columns[i] = aggregate{}
-			if value := c.ratio(v); !math.IsNaN(value) {
+			if value := ratios[f][i](v); !math.IsNaN(value) {
 				columns[i] = sample(value)
 			}
 		case duration:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fleet"
@@ -18,7 +19,11 @@ var resolutions = [metrics.Levels]string{"10S", "1M", "5M", "1H"}
 // openRecorder opens the recorder of metrics. It asks the control plane, which is opened later, only while it runs.
 func (s *service) openRecorder(ctx context.Context) error {
 	c := metrics.Config{
-		Node: s.cfg.Cluster.Node, Shared: s.nodes != nil, Shards: len(s.journals), Retention: s.cfg.MetricsRetention,
+		Node: s.cfg.Cluster.Node, Shared: s.nodes != nil, Shards: len(s.journals),
+		Retention: [metrics.Levels]time.Duration{
+			s.cfg.MetricsSamplesRetention, s.cfg.MetricsMinutesRetention, s.cfg.MetricsFiveMinutesRetention,
+			s.cfg.MetricsHoursRetention,
+		},
 		Owned: func(shard int) bool { return s.plane.Shard(shard).Owned() },
 		Rooms: func(ctx context.Context, shard int) (map[fleet.RoomID]fleet.Counts, error) {
 			return s.plane.CountsOfShard(ctx, shard)
@@ -28,7 +33,7 @@ func (s *service) openRecorder(ctx context.Context) error {
 	}
 	for i, resolution := range resolutions {
 		feed, err := s.engine.Metrics(ctx, resolution, jetstream.MetricsLimits{
-			Age: s.cfg.MetricsRetention[i], Bytes: int64(s.cfg.MaxMetricsSize) << 20 / int64(len(resolutions)),
+			Age: c.Retention[i], Bytes: int64(s.cfg.MaxMetricsSize) << 20 / int64(len(resolutions)),
 		})
 		if err != nil {
 			return fmt.Errorf("metrics: %w", err)
