@@ -10,7 +10,8 @@
 // is written, after its last chunk; the metadata contains the number of the last record that the snapshot includes.
 // Histories are the stream MUSTER_HISTORY with one message per subject. Beside the server's directory, the file
 // STREAM.last contains the number of the newest acknowledged message: see mark. The event feed is the stream
-// MUSTER_FEED, the audit trail MUSTER_AUDIT; pending grants are the bucket MUSTER_GRANTS, in memory.
+// MUSTER_FEED, the audit trail MUSTER_AUDIT, metrics MUSTER_METRICS_10S, _1M, _5M and _1H, which alone are not synced
+// for each record; pending grants are the bucket MUSTER_GRANTS, in memory.
 //
 // # Damage
 //
