@@ -73,10 +73,12 @@ func TestConsole(t *testing.T) {
 	p.Check("console-session")
 
 	for _, path := range []string{"/console/", "/console/fleets", fleet + "?tab=sessions", fleet + "?tab=events",
+		fleet + "?tab=metrics&range=15m", fleet + "?tab=metrics&metric=ActiveGameSessions",
 		fleet + "?tab=tags", "/console/game-sessions", "/console/players?id=ada", "/console/queues",
 		"/console/matchmaking", "/console/fleets/create"} {
 		p.Go(path, 200)
-		p.Check("console" + strings.NewReplacer("/", "-", "?", "-", "=", "-").Replace(strings.TrimPrefix(path, fleet)))
+		p.Check("console" + strings.NewReplacer("/", "-", "?", "-", "=", "-", "&", "-").Replace(
+			strings.TrimPrefix(path, fleet)))
 	}
 	p.Go("/console/nowhere", 404)
 	p.Check("console-nowhere")

@@ -64,6 +64,9 @@ type Config struct {
 	Region   Region
 	Access   Access
 
+	// Metrics has what graphs show; nil: there are none.
+	Metrics Metrics
+
 	// Person returns who is signed in, by the cookie of a request.
 	Person func(r *http.Request) (*access.Person, bool)
 

@@ -19,6 +19,8 @@ type fleetBody struct {
 	Computes  []wire.Compute
 	Events    []wire.Event
 	Tags      []wire.Tag
+	Graphs    *graphsView // nil: not for this person
+	Location  string      // of the graphs; "": all
 	Next      string
 
 	// Of the dialog that adds a compute: what was typed, and the compute with the command that starts a server on it.
@@ -39,10 +41,10 @@ type addedCompute struct {
 	Command string
 }
 
-var fleetTabs = []string{"overview", "sessions", "computes", "events", "tags"}
+var fleetTabs = []string{"overview", "metrics", "sessions", "computes", "events", "tags"}
 
-var tabTitles = map[string]string{"overview": "Overview", "sessions": "Game sessions", "computes": "Computes",
-	"events": "Events", "tags": "Tags"}
+var tabTitles = map[string]string{"overview": "Overview", "metrics": "Metrics", "sessions": "Game sessions",
+	"computes": "Computes", "events": "Events", "tags": "Tags"}
 
 func fleetPage(v *visit) error {
 	b, err := v.fleet(v.r.URL.Query().Get("tab"))
@@ -55,6 +57,9 @@ func fleetPage(v *visit) error {
 func (v *visit) showFleet(b *fleetBody, refused error) error {
 	p := page{Title: b.Name, Nav: "/console/fleets", Crumbs: []link{{"Fleets", "/console/fleets"}},
 		Live: b.Added == nil && refused == nil, Body: b}
+	if b.Tab == "metrics" {
+		p.Every = graphPace
+	}
 	return v.refused("fleet", p, refused)
 }
 
@@ -89,6 +94,9 @@ func (v *visit) fleet(tab string) (*fleetBody, error) {
 // fleetTab reads what the tab shows.
 func (v *visit) fleetTab(b *fleetBody) (err error) {
 	switch b.Tab {
+	case "metrics":
+		b.Location = v.form("location")
+		b.Graphs, err = v.graphs(fleetGraphs, v.fleetDimensions(b.FleetId)...)
 	case "sessions":
 		err = v.fleetSessions(b)
 	case "computes":

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/muster-gg/muster/internal/metrics"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
@@ -31,7 +32,8 @@ func configurationPath(name string) string { return "/console/matchmaking/" + ur
 // A configurationBody is the page of a matchmaking configuration.
 type configurationBody struct {
 	wire.MatchmakingConfiguration
-	Queues []string // names
+	Queues []string    // names
+	Graphs *graphsView // nil: not for this person
 }
 
 func configurationPage(v *visit) error { return v.configuration(v.r.PathValue("name"), nil) }
@@ -48,6 +50,10 @@ func (v *visit) configuration(name string, refused error) error {
 	b := configurationBody{MatchmakingConfiguration: out.Configurations[0]}
 	for _, arn := range b.GameSessionQueueArns {
 		b.Queues = append(b.Queues, arn[strings.LastIndexByte(arn, '/')+1:])
+	}
+	b.Graphs, err = v.graphs(configurationGraphs, metrics.Dimension{Name: "ConfigurationName", Value: name})
+	if err != nil {
+		return err
 	}
 	return v.refused("configuration", page{Title: b.Name, Nav: "/console/matchmaking", Live: refused == nil, Body: b,
 		Crumbs: []link{{"Matchmaking", "/console/matchmaking"}}}, refused)

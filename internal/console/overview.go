@@ -11,6 +11,7 @@ type overviewBody struct {
 	Fleets   []fleetRow    // the first ones
 	More     bool          // there are others
 	Total    *fleet.Counts // of the region; nil: not for this person
+	Graphs   *graphsView   // of the region; nil: not for this person
 	Endpoint string        // of the commands that begin a region
 }
 
@@ -21,6 +22,10 @@ func overviewPage(v *visit) error {
 	}
 	b := overviewBody{Fleets: rows, More: next != "", Endpoint: v.h.Endpoint}
 	if b.Total, err = v.counts(); err != nil {
+		return err
+	}
+	b.Graphs, err = v.regionGraphs("ActiveGameSessions", "CurrentPlayerSessions", "AvailableGameSessions")
+	if err != nil {
 		return err
 	}
 	return v.show("overview", page{Title: "Overview", Nav: "/console/", Live: true, Body: b})

@@ -67,6 +67,7 @@ type page struct {
 	Alert  string // what went wrong; announced by screen readers
 	Done   string // what was done
 	Live   bool   // it is read again when the region changes
+	Every  int    // seconds at least between two readings
 	Body   any    // of the template
 
 	// Of all pages.

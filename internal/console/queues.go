@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/muster-gg/muster/internal/metrics"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
@@ -56,6 +57,7 @@ func queuePath(name string) string { return "/console/queues/" + url.PathEscape(
 // A queueBody is the page of a queue, with the form that tests it.
 type queueBody struct {
 	wire.GameSessionQueue
+	Graphs       *graphsView // nil: not for this person
 	Destinations []destination
 	Locations    []locationLatency // of the destinations, for the form
 
@@ -120,7 +122,8 @@ func (v *visit) queue(name string) (*queueBody, error) {
 		}
 		b.Destinations = append(b.Destinations, one)
 	}
-	return b, nil
+	b.Graphs, err = v.graphs(queueGraphs, metrics.Dimension{Name: "QueueName", Value: name})
+	return b, err
 }
 
 // destination reads what is known about a destination. A person may see a queue and not all of its fleets.

@@ -23,6 +23,7 @@ var table = []route{
 	{"GET /console/fleets/create", wizardPage},
 	{"POST /console/fleets/create", wizardSubmit},
 	{"GET /console/fleets/{fleet}", fleetPage},
+	{"GET /console/fleets/{fleet}/metrics.csv", fleetMetricsFile},
 	{"POST /console/fleets/{fleet}/delete", deleteFleet},
 	{"POST /console/fleets/{fleet}/computes", addCompute},
 	{"POST /console/fleets/{fleet}/computes/deregister", deregisterCompute},

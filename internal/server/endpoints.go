@@ -83,8 +83,8 @@ func (s *service) openEndpoints(context.Context) error {
 	})
 	s.console, err = console.New(console.Config{
 		Calls: handler, Requests: s.operator, Region: s.plane, Access: s.plane, Person: s.signin.Person,
-		Reservation: s.cfg.ReservationTimeout,
-		Open:        s.cfg.OpenConsole == config.On, Insecure: s.cfg.InsecureSignIn == config.On,
+		Metrics: s.recorder.Store, Reservation: s.cfg.ReservationTimeout,
+		Open: s.cfg.OpenConsole == config.On, Insecure: s.cfg.InsecureSignIn == config.On,
 		Operations: offered(), CA: s.caFile, RegionName: s.cfg.Region, Account: s.cfg.Account, Endpoint: s.pagesURL(),
 		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})

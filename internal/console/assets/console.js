@@ -59,13 +59,17 @@ function facts(e) {
 let source;
 let reading = false;
 let again = false;
+let last = 0;
+const pace = 1000 * Number(document.body.dataset.watch ?? 0);
 
 async function refresh() {
+  if (Date.now() - last < pace) return; // the stream has a beat: it is not the last time
   if (reading) {
     again = true;
     return;
   }
   reading = true;
+  last = Date.now();
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     if (answer.redirected && !answer.url.includes("/console/")) location.reload();
@@ -112,6 +116,39 @@ setInterval(() => {
     e.textContent = `${left}s left`;
   }
 }, 1000);
+
+/** The width of the plot, whose edges graph.go sets. @param {SVGSVGElement} svg */
+const plot = (svg) => svg.viewBox.baseVal.width - 44 - 8;
+
+/** Shows the values of all graphs at the time under the pointer, or the last ones.
+ * @param {number | undefined} share of the width of a graph */
+function crossHair(share) {
+  for (const g of document.querySelectorAll(".graph")) {
+    const values = (g.getAttribute("data-values") ?? "").split(" ").slice(2);
+    const [begin, period] = (g.getAttribute("data-values") ?? "").split(" ").map(Number);
+    const hair = g.querySelector(".hair");
+    const output = g.querySelector("output");
+    if (!hair || !output) continue;
+    output.dataset.last ??= output.textContent ?? "";
+    const at = share === undefined ? -1 : Math.floor(share * values.length);
+    const shown = at >= 0 && at < values.length;
+    const x = String(shown ? 44 + (at / values.length) * plot(/** @type {SVGSVGElement} */ (g.querySelector("svg"))) : 0);
+    hair.setAttribute("x1", x);
+    hair.setAttribute("x2", x);
+    hair.classList.toggle("on", shown);
+    const time = new Date(1000 * (begin + at * period)).toISOString().slice(11, period < 60 ? 19 : 16);
+    output.textContent = shown ? `${values[at] || "–"} at ${time}` : output.dataset.last;
+  }
+}
+document.addEventListener("pointermove", (event) => {
+  const svg = event.target instanceof Element && event.target.closest(".graph svg");
+  if (!(svg instanceof SVGSVGElement)) return;
+  const box = svg.getBoundingClientRect();
+  crossHair((((event.clientX - box.left) * svg.viewBox.baseVal.width) / box.width - 44) / plot(svg));
+});
+document.addEventListener("pointerout", (event) => {
+  if (event.target instanceof Element && event.target.closest(".graph svg")) crossHair(undefined);
+});
 
 const local = document.documentElement.dataset.times === "local";
 const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
