@@ -237,3 +237,29 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// TestConsoleRestart: a page outlives its service, says meanwhile that it is not live, and shows what changes afterwards.
+func TestConsoleRestart(t *testing.T) {
+	t.Parallel()
+	s := people.Start(t, func(c *muster.Config) { c.OpenConsole = "on" })
+	create := func(location string) {
+		mustertest.Call(t, s.Client.CreateLocation, &gamelift.CreateLocationInput{LocationName: aws.String(location)})
+	}
+	create("custom-before")
+	p := open(t, s)
+	p.Go("/console/locations", 200)
+	p.Shows("custom-before", "live")
+	p.Away(func() {
+		s.Stop()
+		p.Shows("reconnecting")
+		s.Resume()
+		p.Shows("live")
+	})
+	create("custom-after")
+	p.Shows("custom-after")
+	for _, name := range []string{"custom-before", "custom-after"} {
+		if n := strings.Count(p.Text(), name+"\t"); n != 1 {
+			t.Errorf("%s is shown %d times: %s", name, n, p.Text())
+		}
+	}
+}

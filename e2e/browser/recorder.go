@@ -26,6 +26,7 @@ type recorder struct {
 	mu       sync.Mutex
 	origins  []string // to which requests may be sent
 	problems []string
+	away     bool // the service is stopped, so that requests fail
 	loading  bool // a page other than about:blank
 	loads    int
 	status   int // of the latest document
@@ -35,6 +36,12 @@ func (r *recorder) allow(origin string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.origins = append(r.origins, origin)
+}
+
+func (r *recorder) setAway(away bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.away = away
 }
 
 // unexpected returns what no page should have done.
@@ -74,9 +81,11 @@ func (r *recorder) record(event any) {
 		r.problem("exception in the page: %s", exception(e.ExceptionDetails))
 	case *log.EventEntryAdded:
 		// Responses with an error are judged by their status.
-		if e.Entry.Source != log.EntrySourceNetwork || !strings.Contains(e.Entry.Text, "responded with a status") {
-			r.problem("the log has %s of %s: %s %s", e.Entry.Level, e.Entry.Source, e.Entry.Text, e.Entry.URL)
+		judged := r.away || strings.Contains(e.Entry.Text, "responded with a status")
+		if judged && e.Entry.Source == log.EntrySourceNetwork {
+			return
 		}
+		r.problem("the log has %s of %s: %s %s", e.Entry.Level, e.Entry.Source, e.Entry.Text, e.Entry.URL)
 	case *audits.EventIssueAdded:
 		r.problem("the browser has an issue: %s %s", e.Issue.Code, describe(e.Issue.Details))
 	case *network.EventRequestWillBeSent:
@@ -84,6 +93,9 @@ func (r *recorder) record(event any) {
 	case *network.EventResponseReceived:
 		r.response(e)
 	case *network.EventLoadingFailed:
+		if r.away {
+			return
+		}
 		r.problem("a request for a %s failed: %s %s", e.Type, e.ErrorText, e.BlockedReason)
 	}
 }

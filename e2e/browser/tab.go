@@ -74,6 +74,13 @@ func call[P, R any](b *Tab, command cdp.Command[P, R], params P) R {
 // Allow lets pages lead to another origin.
 func (b *Tab) Allow(origin string) { b.allow(origin) }
 
+// Away does something during which the service does not answer, so that requests of the page may fail.
+func (b *Tab) Away(during func()) {
+	b.setAway(true)
+	defer b.setAway(false)
+	during()
+}
+
 // Go opens a URL, which may be relative to the origin, and waits until the page has loaded with a status.
 func (b *Tab) Go(to string, status int) {
 	b.Helper()

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -460,5 +462,24 @@ func TestHome(t *testing.T) {
 		if Matches(r) != want {
 			t.Errorf("Accept %q: %v", accept, !want)
 		}
+	}
+}
+
+// TestTransfer (§2, §8.6): what a browser reads for the first page, and for the next one, compressed.
+func TestTransfer(t *testing.T) {
+	w := newWorld(t)
+	w.answers["ListFleets"] = &wire.ListFleetsOutput{}
+	size := func(path string) int {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := io.Copy(z, w.do("GET", path, nil).Body); err != nil || z.Close() != nil {
+			t.Fatal(path, err)
+		}
+		return b.Len()
+	}
+	page := size("/console/")
+	first := page + size(assetPrefix+"muster.css") + size(assetPrefix+"console.css") + size(assetPrefix+"console.js")
+	if page > 15_000 || first > 120_000 || first < page+3*200 {
+		t.Errorf("the first page has %d bytes with all its parts, the next %d", first, page)
 	}
 }

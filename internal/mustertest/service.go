@@ -10,6 +10,8 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +32,9 @@ type Service struct {
 	Web    *http.Client     // has a transport of its own, whose idle connections are closed with the test
 	AWS    aws.Config       // for clients that a test makes itself: the first access key, over Web
 	Client *gamelift.Client // of that, without retries: a refusal arrives as it was given
+
+	config muster.Config
+	stop   func() // ends the service, once
 }
 
 // Start runs a service and returns when it is ready. Its data is in a directory of the test, its session gateway is on
@@ -44,8 +49,8 @@ func Start(t testing.TB, change ...func(*muster.Config)) *Service {
 	for _, f := range change {
 		f(&config)
 	}
-	s := &Service{TB: t, Web: &http.Client{Transport: &http.Transport{}}}
-	s.run(config)
+	s := &Service{TB: t, Web: &http.Client{Transport: &http.Transport{}}, config: config}
+	s.run()
 	s.AWS = aws.Config{
 		Region: s.Region, BaseEndpoint: &s.HTTP, HTTPClient: s.Web,
 		Credentials: StaticKey(s.AccessKey, s.SecretKey),
@@ -61,8 +66,19 @@ func StaticKey(id, secret string) aws.CredentialsProvider {
 	})
 }
 
-func (s *Service) run(config muster.Config) {
+// Stop ends the service. Resume starts it again on the same port.
+func (s *Service) Stop() { s.stop() }
+
+// Resume starts a service that was stopped.
+func (s *Service) Resume() {
 	s.Helper()
+	s.config.Listen = strings.TrimPrefix(s.HTTP, "http://")
+	s.run()
+}
+
+func (s *Service) run() {
+	s.Helper()
+	config := s.config
 	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
 	config.Ready = func(e muster.Endpoints) { ready <- e }
 	// Not the test's context, which ends before what the test has to clean up.
@@ -74,13 +90,14 @@ func (s *Service) run(config muster.Config) {
 		cancel()
 		s.Fatalf("the service did not start: %v", err)
 	}
-	s.Cleanup(func() {
+	s.stop = sync.OnceFunc(func() {
 		s.Web.CloseIdleConnections()
 		cancel()
 		if err := <-ended; err != nil {
 			s.Errorf("the service ended with: %v", err)
 		}
 	})
+	s.Cleanup(s.stop)
 }
 
 // Call makes a call of the API that must succeed.

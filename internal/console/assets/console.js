@@ -99,7 +99,12 @@ function watch() {
     refresh();
   });
   source.addEventListener("changed", refresh);
-  source.addEventListener("error", () => show("reconnecting", false));
+  source.addEventListener("error", () => {
+    show("reconnecting", false);
+    if (source?.readyState !== EventSource.CLOSED) return; // the browser tries again
+    source = undefined; // an answer that is no stream: a proxy's, or of a service that starts
+    setTimeout(watch, 2000);
+  });
 }
 
 if ("watch" in document.body.dataset) {
