@@ -2,6 +2,7 @@
 //
 //	GET    /v1/placements/{id}        a placement with its trail: candidates, attempts and reasons
 //	GET    /v1/tickets/{id}/explain   why a matchmaking ticket waits
+//	GET    /v1/game-sessions          the game sessions of the region, by filters
 //	GET    /v1/game-sessions/{id}/timeline   what happened to a game session and its players, and when
 //	GET    /v1/gamesessions/ended     ended game sessions, by time and filters
 //	GET    /v1/events                 the event feed
@@ -60,6 +61,7 @@ type Region interface {
 	PlacementTrail(ctx context.Context, id string) (*control.PlacementTrail, error)
 	ExplainTicket(ctx context.Context, id string) (*control.TicketExplanation, error)
 	Timeline(ctx context.Context, id string, players int) (*control.Timeline, error)
+	ListSessions(ctx context.Context, q control.SessionQuery) (*control.SessionList, error)
 	EndedSessions(ctx context.Context, q control.EndedQuery) (*control.EndedSessions, error)
 }
 

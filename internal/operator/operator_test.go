@@ -57,6 +57,13 @@ func (region) Timeline(_ context.Context, id string, players int) (*control.Time
 	return &control.Timeline{GameSessionArn: timelineARN, FleetID: timelineFleet, Omitted: players}, nil
 }
 
+// ListSessions answers with what it understood.
+func (region) ListSessions(_ context.Context, q control.SessionQuery) (*control.SessionList, error) {
+	hides := q.Hidden != nil && q.Hidden(timelineFleet)
+	q.Hidden = nil
+	return &control.SessionList{NextToken: fmt.Sprintf("%+v hides %v", q, hides)}, nil
+}
+
 // EndedSessions answers with what it understood.
 func (region) EndedSessions(_ context.Context, q control.EndedQuery) (*control.EndedSessions, error) {
 	return &control.EndedSessions{NextToken: fmt.Sprintf("%+v %v", q, q.Property)}, nil

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"net/http"
 	"regexp"
@@ -174,7 +175,7 @@ func (d *Handler) resources(r *route, c *call) (arns []string) {
 		for name := range strings.FieldsSeq(r.resource) {
 			names = append(names, wildcard.ReplaceAllStringFunc(name, func(w string) string {
 				if w == "{fleet}" {
-					return fleetIn(c.PathValue("id"))
+					return d.fleetOf(c)
 				}
 				return c.PathValue(strings.Trim(w, "{}"))
 			}))
@@ -186,6 +187,14 @@ func (d *Handler) resources(r *route, c *call) (arns []string) {
 		arns = append(arns, d.resource(groupName(name)))
 	}
 	return arns
+}
+
+// fleetOf returns the fleet that a request is about: that of the game session in the path, or of the parameter.
+func (*Handler) fleetOf(c *call) string {
+	if id := c.PathValue("id"); id != "" {
+		return fleetIn(id)
+	}
+	return cmp.Or(c.URL.Query().Get("fleet"), anyFleet)
 }
 
 // resource returns the ARN of a resource of these requests.

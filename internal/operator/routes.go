@@ -5,6 +5,7 @@ func (d *Handler) routes() []route {
 	table := []route{
 		{"GET /v1/placements/{id}", "PlacementRead", "placement/{id}", answering((*Handler).placement), 0},
 		{"GET /v1/tickets/{id}/explain", "TicketExplain", "ticket/{id}", answering((*Handler).ticket), 0},
+		{"GET /v1/game-sessions", "GameSessionRead", "fleet/{fleet}", answering((*Handler).gameSessions), 0},
 		{"GET /v1/game-sessions/{id}/timeline", "GameSessionRead", "fleet/{fleet}", answering((*Handler).timeline), 0},
 		{"GET /v1/gamesessions/ended", "EndedSessionRead", "", answering((*Handler).endedSessions), 0},
 		{"GET /v1/events", "EventRead", "", streaming((*Handler).events), 0},

@@ -14,6 +14,7 @@ import (
 var requestNotes = map[string]string{
 	"GET /v1/placements/{id}":                   "[a placement](#a-placement) with its trail: candidates and reasons",
 	"GET /v1/tickets/{id}/explain":              "[why a ticket waits](#a-ticket)",
+	"GET /v1/game-sessions":                     "[game sessions](#game-sessions) of the region",
 	"GET /v1/game-sessions/{id}/timeline":       "[what happened](#a-timeline) to a game session and its players",
 	"GET /v1/gamesessions/ended":                "[ended game sessions](#ended-game-sessions), by time and filters",
 	"GET /v1/events":                            "[the event feed](#events)",
