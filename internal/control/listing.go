@@ -139,14 +139,21 @@ func (l *listing) prepare() (err error) {
 	if l.Sort == "" {
 		l.query.Sort = newestFirst
 	}
-	if l.Hidden != nil {
-		l.visible = map[fleet.ID]bool{}
-		fleets, _ := l.Catalog().Fleets("", math.MaxInt)
-		for _, f := range fleets {
-			l.visible[fleet.ID(f.ID)] = !l.Hidden(f.ID)
-		}
-	}
+	l.visible = l.visibleFleets(l.Hidden)
 	return nil
+}
+
+// visibleFleets returns the fleets that are not hidden, for functions that must be quick; nil if all are visible.
+func (cr *catalogReader) visibleFleets(hidden func(fleetID string) bool) map[fleet.ID]bool {
+	if hidden == nil {
+		return nil
+	}
+	visible := map[fleet.ID]bool{}
+	fleets, _ := cr.Catalog().Fleets("", math.MaxInt)
+	for _, f := range fleets {
+		visible[fleet.ID(f.ID)] = !hidden(f.ID)
+	}
+	return visible
 }
 
 func (l *listing) wantsEnded() bool {

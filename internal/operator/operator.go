@@ -4,6 +4,8 @@
 //	GET    /v1/tickets/{id}/explain   why a matchmaking ticket waits
 //	GET    /v1/game-sessions          the game sessions of the region, by filters
 //	GET    /v1/game-sessions/{id}/timeline   what happened to a game session and its players, and when
+//	GET    /v1/players/{id}           the player sessions and tickets of a player; a reservation can be released
+//	GET    /v1/queues/{name}/placements, /v1/configurations/{name}/tickets   those in memory
 //	GET    /v1/gamesessions/ended     ended game sessions, by time and filters
 //	GET    /v1/events                 the event feed
 //	GET    /v1/backup                 the whole region as one file
@@ -62,6 +64,10 @@ type Region interface {
 	ExplainTicket(ctx context.Context, id string) (*control.TicketExplanation, error)
 	Timeline(ctx context.Context, id string, players int) (*control.Timeline, error)
 	ListSessions(ctx context.Context, q control.SessionQuery) (*control.SessionList, error)
+	Player(ctx context.Context, q control.PlayerQuery) (*control.Player, error)
+	ReleasePlayerSession(ctx context.Context, player, id string) (*control.PlayerSessionRow, error)
+	QueuePlacements(ctx context.Context, q control.RowQuery) (*control.PlacementList, error)
+	ConfigurationTickets(ctx context.Context, q control.RowQuery) (*control.TicketList, error)
 	EndedSessions(ctx context.Context, q control.EndedQuery) (*control.EndedSessions, error)
 }
 

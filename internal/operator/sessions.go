@@ -54,3 +54,47 @@ func (d *Handler) hidden(c *call) func(fleetID string) bool {
 		return !d.Access.Permits(c.id, c.from, read, d.resource("fleet/"+fleetID))
 	}
 }
+
+// player returns the player sessions and tickets of a player, without those in fleets that the caller may not read.
+func (d *Handler) player(c *call) (any, error) {
+	values, err := parameters(c.URL.Query(), "after", "limit")
+	if err != nil {
+		return nil, err
+	}
+	limit, err := rowLimit(values)
+	if err != nil {
+		return nil, err
+	}
+	return d.Region.Player(c.Context(), control.PlayerQuery{PlayerID: c.PathValue("player"), Hidden: d.hidden(c),
+		Limit: limit, NextToken: values["after"]})
+}
+
+func (d *Handler) releasePlayer(c *call) (any, error) {
+	return d.Region.ReleasePlayerSession(c.Context(), c.PathValue("player"), c.PathValue("session"))
+}
+
+func (d *Handler) placements(c *call) (any, error) {
+	q, err := rowQuery(c)
+	if err != nil {
+		return nil, err
+	}
+	return d.Region.QueuePlacements(c.Context(), q)
+}
+
+func (d *Handler) tickets(c *call) (any, error) {
+	q, err := rowQuery(c)
+	if err != nil {
+		return nil, err
+	}
+	return d.Region.ConfigurationTickets(c.Context(), q)
+}
+
+func rowQuery(c *call) (control.RowQuery, error) {
+	values, err := parameters(c.URL.Query(), "status", "after", "limit")
+	if err != nil {
+		return control.RowQuery{}, err
+	}
+	limit, err := rowLimit(values)
+	return control.RowQuery{Name: c.PathValue("name"), Status: values["status"], Limit: limit,
+		NextToken: values["after"]}, err
+}

@@ -71,3 +71,32 @@ func TestHiddenFleets(t *testing.T) {
 		}
 	}
 }
+
+func TestPlayerAndRows(t *testing.T) {
+	w := newWorld(t)
+	for path, want := range map[string]string{
+		"/v1/players/anna":                        `"nextToken":"100false"`,
+		"/v1/players/a%2Fb?limit=3&after=x":       `"playerId":"a/b"`,
+		"/v1/players/anna?limit=1000":             "from 1 to 100",
+		"/v1/players/anna?fleet=f":                "Unknown parameter",
+		"/v1/queues/q/placements?status=FAILED":   "{Name:q Status:FAILED Limit:100 NextToken:}",
+		"/v1/queues/q/placements?limit=x":         "from 1 to 100",
+		"/v1/configurations/c/tickets?after=t":    "{Name:c Status: Limit:100 NextToken:t}",
+		"/v1/configurations/c/tickets?state=DONE": "The parameters are status, after, limit.",
+	} {
+		if _, body := w.get(path); !strings.Contains(body, want) {
+			t.Errorf("%s: %s, want %s", path, body, want)
+		}
+	}
+	const path = "/v1/players/anna/sessions/psess-1"
+	if status, body := w.ask("DELETE", path, "AKID"); status != 200 || !strings.Contains(body, "psess-1") {
+		t.Errorf("%d %s", status, body)
+	}
+	reader := w.keyFor("reader", `{"Effect":"Allow","Action":"muster:*Read","Resource":"*"}`)
+	if status, _ := w.ask("DELETE", path, reader); status != 403 {
+		t.Errorf("a reader: %d", status)
+	}
+	if status, _ := w.ask("GET", "/v1/players/anna", reader); status != 200 {
+		t.Errorf("a reader: %d", status)
+	}
+}

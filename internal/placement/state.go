@@ -148,6 +148,27 @@ func (s *State) Pending(visit func(*Placement) bool) {
 	})
 }
 
+// LastStarted calls visit with the PENDING placements before a start and id, until it returns false; those that started
+// last come first.
+func (s *State) LastStarted(before event.Time, id string, visit func(*Placement) bool) {
+	s.descend(s.pending, moment{before, id}, visit)
+}
+
+// LastEnded is LastStarted for placements that have ended, by their end.
+func (s *State) LastEnded(before event.Time, id string, visit func(*Placement) bool) {
+	s.descend(s.ended, moment{before, id}, visit)
+}
+
+func (s *State) descend(in *btree.BTreeG[moment], before moment, visit func(*Placement) bool) {
+	in.Descend(before, func(m moment) bool {
+		if m == before {
+			return true
+		}
+		p, _ := s.placements.Get(m.id)
+		return visit(p)
+	})
+}
+
 // EndedBefore lists up to limit placements that ended before the given time, the earliest first.
 func (s *State) EndedBefore(before event.Time, limit int) []*Placement {
 	var ended []*Placement

@@ -12,10 +12,11 @@ const (
 	iamActions = "CreateAccessKey CreateUser DeleteAccessKey DeleteUser DeleteUserPolicy GetAccessKeyLastUsed GetUser" +
 		" GetUserPolicy ListAccessKeys ListUserPolicies ListUsers PutUserPolicy UpdateAccessKey"
 	musterActions = "AssignmentDelete AssignmentPut AuditRead BackupCreate ConsoleUse EndedSessionRead EventRead" +
-		" GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate LegacyRead NodeRead" +
-		" NodeRemove PlacementRead PolicyCheck PolicyDelete PolicyPut PolicyRead ProviderDelete ProviderPut" +
-		" ProviderRead RoleDelete RolePut RoleRead RootKeyRotate SecretRotate SessionEnd SessionRead SettingsPut" +
-		" SettingsRead TicketExplain Unlock UserDelete UserPut UserRead"
+		" GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate LegacyRead" +
+		" LogRead NodeRead NodeRemove OverviewRead PlacementRead PlayerRead PlayerRelease PolicyCheck" +
+		" PolicyDelete PolicyPut PolicyRead ProviderDelete ProviderPut ProviderRead RoleDelete RolePut" +
+		" RoleRead RootKeyRotate RuleSetCheck RuleSetSimulate SearchRead SecretRotate SessionEnd SessionRead" +
+		" SettingsPut SettingsRead TicketExplain TicketRead Unlock UserDelete UserPut UserRead WatchRead"
 	stsActions = "AssumeRole AssumeRoleWithWebIdentity GetAccessKeyInfo GetCallerIdentity GetSessionToken" +
 		" SetSourceIdentity TagSession"
 )

@@ -61,7 +61,7 @@ func TestBuiltins(t *testing.T) {
 			case "DeleteFleet", "DeleteFleetLocations", "DeleteContainerFleet", "DeleteLocation",
 				"DeleteGameServerGroup":
 				return false
-			case "PolicyCheck", "TicketExplain", "ConsoleUse":
+			case "PolicyCheck", "TicketExplain", "ConsoleUse", "PlayerRelease", "RuleSetCheck", "RuleSetSimulate":
 				return true
 			}
 			return service == "gamelift" || service == "muster" && name != "AuditRead" && strings.HasSuffix(name,
@@ -77,7 +77,8 @@ func TestBuiltins(t *testing.T) {
 				service == "iam" && prefixed(name, "Get", "List") || name == "GetAccessKeyInfo"
 		}),
 		"MusterViewer": {"muster:ConsoleUse", "muster:EndedSessionRead", "muster:EventRead", "muster:GameSessionRead",
-			"muster:LegacyRead", "muster:NodeRead", "muster:PlacementRead", "muster:TicketExplain"},
+			"muster:LegacyRead", "muster:NodeRead", "muster:OverviewRead", "muster:PlacementRead", "muster:PlayerRead",
+			"muster:RuleSetCheck", "muster:SearchRead", "muster:TicketExplain", "muster:TicketRead", "muster:WatchRead"},
 		"GameLiftFleetHost": gamelift(`DeregisterCompute DescribeCompute DescribeFleetAttributes
 			DescribeFleetLocationAttributes DescribeRuntimeConfiguration GetComputeAuthToken ListCompute
 			RegisterCompute`),
