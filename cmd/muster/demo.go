@@ -22,7 +22,8 @@ import (
 )
 
 func (a *app) demoCommand() *cobra.Command {
-	return &cobra.Command{
+	watch := false
+	command := &cobra.Command{
 		Use:   "demo",
 		Short: "Run a demo with a service, a game server and players",
 		Long: `Start a service in a temporary directory and a game server as a separate process,
@@ -30,25 +31,31 @@ and play a game: create a fleet, connect the server, start a game session,
 reserve player slots, get rejected when the game is full or a ticket is forged,
 join, see the other player walk, talk, and leave. Every call is a real one over
 a socket, made with the official AWS SDK. The exit status is 0 only if every
-step succeeded.`,
-		Example: `  muster demo`,
-		Args:    cobra.NoArgs,
+step succeeded.
+
+With --watch the demo goes on until Ctrl-C: game servers start and end, and players
+come and go. Watch them in the console, whose address is printed first.`,
+		Example: `  muster demo
+  muster demo --watch`,
+		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return a.demo(command.Context())
+			return a.demo(command.Context(), watch)
 		},
 	}
+	command.Flags().BoolVar(&watch, "watch", false, "go on until Ctrl-C, to be watched in the console")
+	return command
 }
 
-// demoLimit is the time-out of the demo.
+// demoLimit is the time-out of the story.
 const demoLimit = 2 * time.Minute
 
 // demo runs the service around the story.
-func (a *app) demo(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, demoLimit)
-	defer cancel()
+func (a *app) demo(ctx context.Context, watch bool) (err error) {
 	config := muster.DefaultConfig()
 	config.Listen, config.Gateway.Listen, config.LogLevel = "127.0.0.1:0", "127.0.0.1:0", "warn"
-	config.Log = config.Logger(a.stderr)
+	if config.Log = config.Logger(a.stderr); watch {
+		config.OpenConsole = "on"
+	}
 	if config.Data, err = os.MkdirTemp("", "muster-demo-"); err != nil {
 		return err
 	}
@@ -61,7 +68,12 @@ func (a *app) demo(ctx context.Context) (err error) {
 	go func() { served <- a.serve(service, config) }()
 	select {
 	case e := <-ready:
-		err = a.tell(ctx, e)
+		if watch {
+			fmt.Fprintf(a.stdout, "The console is at %s/console/\n\n", e.HTTP)
+		}
+		if err = a.tell(ctx, e); err == nil && watch {
+			err = a.watch(ctx, config, e)
+		}
 	case err = <-served:
 		stop()
 		return err
@@ -72,6 +84,8 @@ func (a *app) demo(ctx context.Context) (err error) {
 
 // tell plays the story against a service.
 func (a *app) tell(ctx context.Context, e muster.Endpoints) error {
+	ctx, cancel := context.WithTimeout(ctx, demoLimit)
+	defer cancel()
 	client, err := newClient(e)
 	if err != nil {
 		return err

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"io"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -30,5 +33,35 @@ func TestDemo(t *testing.T) {
 			t.Fatalf("the demo lacks %q after the lines before it:\n%s", line, told)
 		}
 		rest = after
+	}
+}
+
+// TestDemoWatch: with --watch the demo goes on behind the story, its console is open, and a stop leaves nothing behind.
+func TestDemoWatch(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stdout, stderr := &lockedBuffer{}, &lockedBuffer{}
+	a := &app{environ: os.Environ(), stdout: stdout, stderr: stderr, serve: muster.Run}
+	status := make(chan int, 1)
+	go func() { status <- a.run(ctx, []string{"demo", "--watch"}) }()
+	var page string
+	eventually(t, ctx, func() bool {
+		_, after, found := strings.Cut(stdout.String(), "The console is at ")
+		page, _, _ = strings.Cut(after, "\n")
+		return found || len(status) > 0
+	})
+	shows := func(path, text string) bool {
+		response, err := http.Get(page + path)
+		if err != nil {
+			return false
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		return err == nil && strings.Contains(string(body), text)
+	}
+	eventually(t, ctx, func() bool { return shows("fleets", sampleFleet) || len(status) > 0 })
+	eventually(t, ctx, func() bool { return shows("players?id=guest-1", "psess-") })
+	stop()
+	if got := <-status; got != exitOK || stderr.String() != "" {
+		t.Errorf("status %d: %s", got, stderr)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster/internal/control"
-	"github.com/muster-gg/muster/internal/matcher"
 )
 
 func (a *app) matchExplainCommand() *cobra.Command {
@@ -81,78 +79,14 @@ func refusal(status string, body []byte) error {
 
 func writeExplanation(to io.Writer, x *control.TicketExplanation) error {
 	t := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	switch {
-	case x.Explanation != nil:
-		fmt.Fprintf(t, "ticket %s has waited for %.1f s, in a pool of %s\n", x.Ticket, x.AgeSeconds,
-			counted(x.Pool, "ticket"))
-		writeSearch(t, x.Explanation)
-	default:
-		fmt.Fprintf(t, "ticket %s is %s after %.1f s; it times out in %.1f s\n", x.Ticket, x.Status, x.AgeSeconds,
-			x.TimeoutSeconds)
-		if x.Match != nil {
-			writeMatch(t, x.Match)
+	for i, r := range x.Reasons() {
+		if i > 0 {
+			fmt.Fprintln(t)
 		}
-		if x.Placement != nil {
-			writePlacement(t, x.Placement)
+		fmt.Fprintln(t, r.Text)
+		for _, row := range r.Rows {
+			fmt.Fprintf(t, "  %s\n", strings.Join(row, "\t"))
 		}
 	}
 	return t.Flush()
-}
-
-func writeSearch(t io.Writer, e *matcher.Explanation) {
-	if e.Unmatchable != "" {
-		fmt.Fprintf(t, "\nno match can ever include it: %s\n", e.Unmatchable)
-		return
-	}
-	fmt.Fprintf(t, "the largest match found with it has %s", counted(e.Largest, "player"))
-	if e.Missing != "" {
-		fmt.Fprintf(t, ": %s", e.Missing)
-	}
-	fmt.Fprintf(t, "\n\n%s checked\n", counted(e.Candidates, "candidate"))
-	for _, r := range e.Rejections {
-		fmt.Fprintf(t, "  %d\trejected by\t%s\t%s\n", r.Candidates, cmp.Or(r.Rule, "the sizes of the teams"), r.Example)
-	}
-	if len(e.Failures) > 0 {
-		fmt.Fprint(t, "\nlarger matches tried\n")
-	}
-	for _, f := range e.Failures {
-		fmt.Fprintf(t, "  %d\trejected by\t%s\t%s\n", f.Matches, f.Rule, f.Example)
-	}
-	if e.Next != nil {
-		fmt.Fprintf(t, "\nin %.1f s, which admits %s\n", e.Next.Seconds, counted(e.Next.Admits, "more candidate"))
-		for _, c := range e.Next.Changes {
-			fmt.Fprintf(t, "  %s\tfrom %s to %s\n", c.Target, cmp.Or(c.From, "none"), c.To)
-		}
-	}
-}
-
-func writeMatch(t io.Writer, m *control.MatchExplanation) {
-	fmt.Fprintf(t, "\nmatch %s of %s: %s\n", m.ID, counted(len(m.Tickets), "ticket"), strings.Join(m.Tickets, ", "))
-	if m.GameSessionArn != "" {
-		fmt.Fprintf(t, "  fills\t%s\n", m.GameSessionArn)
-	}
-	if len(m.Accepted) > 0 {
-		fmt.Fprintf(t, "  accepted by\t%s\n", strings.Join(m.Accepted, ", "))
-	}
-	if len(m.Unanswered) > 0 {
-		fmt.Fprintf(t, "  no answer from\t%s\tfor %.1f s more\n", strings.Join(m.Unanswered, ", "), m.AcceptanceSeconds)
-	}
-}
-
-func writePlacement(t io.Writer, p *control.PlacementTrail) {
-	fmt.Fprintf(t, "\nits placement in the queue %s is %s\n", p.Queue, p.Status)
-	for _, c := range p.Candidates {
-		if c.Dropped != "" {
-			fmt.Fprintf(t, "  left out\t%s %s\t%s\n", c.FleetID, c.Location, c.Dropped)
-		}
-	}
-	for _, s := range p.Steps {
-		fmt.Fprintf(t, "  %s\t%s %s\t%s\n", s.Kind, s.FleetID, s.Location, s.Text)
-	}
-	if p.Waiting == nil {
-		return
-	}
-	for _, l := range p.Waiting.Lines {
-		fmt.Fprintf(t, "  waiting for\t%s %s\t%d of %d\n", l.FleetID, l.Location, l.Position, l.Length)
-	}
 }

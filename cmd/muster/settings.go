@@ -17,6 +17,7 @@ func (a *app) addSettings(command *cobra.Command,
 	load := addSettings(a, command, defaults, settingNames(muster.StandaloneGateway{}))
 	return func() (config muster.Config, origins config.Origins, err error) {
 		if config, origins, err = load(); err == nil {
+			config.SettingOrigins = origins
 			config.Data, err = filepath.Abs(config.Data)
 		}
 		return config, origins, err

@@ -19,7 +19,7 @@ const (
 )
 
 // maxTabs limits the search for an element with the keyboard.
-const maxTabs = 60
+const maxTabs = 100
 
 // A focus is the element that has the keyboard.
 type focus struct {
@@ -37,13 +37,21 @@ type focus struct {
 var focused string
 
 // Press presses the keys of a text where the keyboard is.
-func (b *Tab) Press(keys string) {
+func (b *Tab) Press(keys string) { b.press(keys) }
+
+func (b *Tab) press(keys string, options ...chromedp.KeyOption) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, mustertest.Patience)
 	defer cancel()
-	if err := chromedp.Do(ctx, chromedp.KeyEvent(keys)); err != nil {
+	if err := chromedp.Do(ctx, chromedp.KeyEvent(keys, options...)); err != nil {
 		b.Fatalf("press %q: %v", keys, err)
 	}
+}
+
+// Palette presses Ctrl and K.
+func (b *Tab) Palette() {
+	b.Helper()
+	b.press("k", chromedp.KeyModifiers(chromedp.ModifierCtrl))
 }
 
 // Focused returns the name of the element that has the keyboard, as screen readers read it; "" if no element has it.

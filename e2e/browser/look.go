@@ -30,8 +30,8 @@ var (
 	Looks = []Look{Light, Dark, Forced}
 )
 
-// Widths are those at which pages are checked, in CSS pixels: the least of WCAG 1.4.10, a phone, and a laptop.
-var Widths = []int{320, 360, 1280}
+// Widths are those at which pages are checked, in CSS pixels: the least of WCAG 1.4.10, a laptop, and a wide screen.
+var Widths = []int{320, 1280, 1920}
 
 // SetLook changes the colours that the person has chosen.
 func (b *Tab) SetLook(l Look) {
@@ -92,6 +92,12 @@ func (b *Tab) Check(name string) {
 	}
 	b.SetLook(Light)
 	b.Resize(1280, 800)
+}
+
+// Theme returns the colours that the page has chosen; "": those of the system.
+func (b *Tab) Theme() string {
+	b.Helper()
+	return value[string](b, `document.documentElement.dataset.theme ?? ""`)
 }
 
 // Screenshot writes a picture of the whole page to the directory in MUSTER_SCREENSHOTS, if that is set.

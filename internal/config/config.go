@@ -96,6 +96,8 @@ type Process struct {
 	Log *slog.Logger
 	// Clock for all deadlines; nil: the system's. Tests set a fake one.
 	Clock clockwork.Clock
+	// SettingOrigins are the sources of the values, as Load returns them, for people who ask the service; nil: unknown.
+	SettingOrigins Origins
 }
 
 // Cluster makes the service one of several nodes that serve a region together. Without Node there is no cluster. The

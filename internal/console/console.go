@@ -1,8 +1,9 @@
 // Package console is the endpoint of the web pages with which operators see and change a region.
 //
 // It has no power of its own: a page calls the operations of the API as the person who has signed in, through
-// [Calls], with the same decisions, checks and records as signed calls. What is not an operation of GameLift it reads
-// through [Region], after the same decision.
+// [Calls], and the requests of operators (/v1) through [Requests], with the same decisions, checks and records as
+// signed calls. The few numbers that only pages show it reads through [Region], after the decision for what they add
+// up. A page leaves out the forms that would be refused: [page.May].
 //
 // Pages are made on the server and work without scripts. Parts of a page with the attribute data-live are read again
 // when the region changes: console.js waits for a signal of /console/live, gets the page once more, and replaces the
@@ -31,6 +32,8 @@ import (
 // Calls makes calls of the API. *api.Endpoint implements it.
 type Calls interface {
 	Invoke(ctx context.Context, id *access.Identity, from access.Origin, operation string, in any) (any, error)
+	InvokeJSON(ctx context.Context, id *access.Identity, from access.Origin, operation string, body []byte) (
+		answer []byte, err error)
 }
 
 // Region has what is not an operation of the API. The control plane implements it.
@@ -49,14 +52,17 @@ type Region interface {
 type Access interface {
 	PersonIdentity(p *access.Person) *access.Identity
 	LocalIdentity() *access.Identity
+	Allow(id *access.Identity, from access.Origin, action policy.Action, resources ...string) error
 	Permits(id *access.Identity, from access.Origin, action policy.Action, resources ...string) bool
+	PermitsSome(id *access.Identity, action policy.Action) bool
 }
 
 // Config configures a Handler. All fields are required unless they say otherwise.
 type Config struct {
-	Calls  Calls
-	Region Region
-	Access Access
+	Calls    Calls
+	Requests Requests
+	Region   Region
+	Access   Access
 
 	// Person returns who is signed in, by the cookie of a request.
 	Person func(r *http.Request) (*access.Person, bool)
@@ -69,6 +75,9 @@ type Config struct {
 
 	// Reservation is how long a player session stays RESERVED.
 	Reservation time.Duration
+
+	// Operations are the operations of the API that are offered.
+	Operations []OperationGroup
 
 	CA         string // file of the CA that programs must be told to trust; "": none
 	RegionName string

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -36,13 +37,15 @@ type world struct {
 	fails   map[string]error
 	person  *access.Person // who is signed in
 	changed chan struct{}
+
+	redirects bool // requests of operators
 }
 
 func newWorld(t *testing.T, change ...func(*Config)) *world {
 	t.Helper()
 	w := &world{T: t, clock: clockwork.NewFakeClockAt(time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)),
 		inputs: map[string]any{}, answers: map[string]any{}, fails: map[string]error{}, changed: make(chan struct{}, 1)}
-	c := Config{Calls: w, Region: w, Access: w, Person: func(*http.Request) (*access.Person, bool) {
+	c := Config{Calls: w, Requests: w, Region: w, Access: w, Person: func(*http.Request) (*access.Person, bool) {
 		return w.person, w.person != nil
 	}, Open: true, Reservation: time.Minute, RegionName: "eu-west-1", Endpoint: "http://127.0.0.1:9080",
 		Ready: func(context.Context) bool { return true }, Clock: w.clock, Log: slog.New(slog.DiscardHandler)}
@@ -71,6 +74,14 @@ func (w *world) Invoke(_ context.Context, id *access.Identity, _ access.Origin, 
 	return nil, fault.New(fault.NotFound, "no answer for %s", operation)
 }
 
+func (w *world) InvokeJSON(_ context.Context, _ *access.Identity, _ access.Origin, operation string, body []byte) (
+	[]byte, error,
+) {
+	w.calls, w.inputs[operation] = append(w.calls, operation), string(body)
+	text, _ := w.answers[operation].(string)
+	return []byte(text), w.fails[operation]
+}
+
 func (w *world) Changes() (changed <-chan struct{}, end func()) { return w.changed, func() {} }
 
 func (w *world) Timeline(_ context.Context, id string, players int) (*control.Timeline, error) {
@@ -79,6 +90,46 @@ func (w *world) Timeline(_ context.Context, id string, players int) (*control.Ti
 		return t, nil
 	}
 	return nil, fault.New(fault.NotFound, "no timeline")
+}
+
+func (w *world) Allow(_ *access.Identity, _ access.Origin, action policy.Action, _ ...string) error {
+	return w.fails[action.String()]
+}
+
+func (w *world) PermitsSome(_ *access.Identity, action policy.Action) bool {
+	return w.fails[action.String()] == nil
+}
+
+// ServeLocal answers a request of operators from the table, by its method and path.
+func (w *world) ServeLocal(out http.ResponseWriter, r *http.Request, id *access.Identity, _ access.Origin) error {
+	if id == nil {
+		w.Error("a request without an identity")
+	}
+	if w.redirects {
+		http.Redirect(out, r, "/v1/", http.StatusMovedPermanently)
+		return nil
+	}
+	name := r.Method + " " + r.URL.Path
+	w.calls = append(w.calls, name)
+	if r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return err
+		}
+		w.inputs[name] = string(body)
+	}
+	if err := w.fails[name]; err != nil {
+		return err
+	}
+	switch answer := w.answers[name].(type) {
+	case nil:
+		return fault.New(fault.NotFound, "no answer for %s", name)
+	case string:
+		_, err := io.WriteString(out, answer)
+		return err
+	default:
+		return json.NewEncoder(out).Encode(answer)
+	}
 }
 
 func (w *world) Permits(_ *access.Identity, _ access.Origin, action policy.Action, resources ...string) bool {
@@ -158,7 +209,30 @@ var bodies = map[string]func() any{
 	"players":      func() any { return new(playersBody) },
 	"queues":       func() any { return new(queuesBody) },
 	"matchmaking":  func() any { return new(matchmakingBody) },
-	"failure":      func() any { return new(failureBody) },
+
+	"queue":            func() any { return new(queueBody) },
+	"placement":        func() any { return new(placementBody) },
+	"configuration":    func() any { return new(configurationBody) },
+	"newconfiguration": func() any { return new(newConfigurationBody) },
+	"ticket":           func() any { return new(ticketBody) },
+	"rulesets":         func() any { return new(ruleSetsBody) },
+	"ruleset":          func() any { return new(ruleSetBody) },
+	"editor":           func() any { return new(editorBody) },
+	"cluster":          func() any { return new(clusterBody) },
+	"settings":         func() any { return new(settingsBody) },
+	"events":           func() any { return new(eventsBody) },
+	"audit":            func() any { return new(auditBody) },
+	"users":            func() any { return new(usersBody) },
+	"user":             func() any { return new(userBody) },
+	"groups":           func() any { return new(groupsBody) },
+	"roles":            func() any { return new(rolesBody) },
+	"role":             func() any { return new(roleBody) },
+	"policies":         func() any { return new(policiesBody) },
+	"policy":           func() any { return new(policyBody) },
+	"keys":             func() any { return new(keysBody) },
+	"explorer":         func() any { return new(explorerBody) },
+
+	"failure": func() any { return new(failureBody) },
 }
 
 // TestTemplates executes each template with an empty value, and with one whose texts attack the page.
@@ -234,6 +308,7 @@ func TestAdmission(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, func(o *Config) { o.Open, o.Insecure = c.open, c.insecure })
 			w.answers["DescribeGameSessionQueues"] = &wire.DescribeGameSessionQueuesOutput{}
+			w.answers["ListFleets"] = &wire.ListFleetsOutput{}
 			if c.person != "" {
 				w.person = &access.Person{User: &catalog.User{Name: c.person}}
 			}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -43,4 +44,12 @@ func quote(word string) string {
 // invalid refuses a form.
 func invalid(format string, args ...any) error {
 	return fault.New(fault.InvalidRequest, format, args...)
+}
+
+// plural returns a number of things.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
 }

@@ -29,39 +29,6 @@ func playersPage(v *visit) error {
 	return v.show("players", page{Title: "Players", Nav: "/console/players", Live: b.ID != "", Body: b})
 }
 
-type queuesBody struct {
-	Queues []wire.GameSessionQueue
-	Next   string
-}
-
-func queuesPage(v *visit) error {
-	out, err := call(v, wire.OpDescribeGameSessionQueues, &wire.DescribeGameSessionQueuesInput{
-		Limit: wire.Some[int32](pageSize), NextToken: v.form("next")})
-	if err != nil {
-		return err
-	}
-	return v.show("queues", page{Title: "Queues", Nav: "/console/queues", Live: true,
-		Body: queuesBody{out.GameSessionQueues, out.NextToken}})
-}
-
-type matchmakingBody struct {
-	Configurations []wire.MatchmakingConfiguration
-	Next           string
-}
-
-func matchmakingPage(v *visit) error {
-	out, err := call(v, wire.OpDescribeMatchmakingConfigurations, &wire.DescribeMatchmakingConfigurationsInput{
-		Limit: wire.Some[int32](maxConfigurations), NextToken: v.form("next")})
-	if err != nil {
-		return err
-	}
-	return v.show("matchmaking", page{Title: "Matchmaking", Nav: "/console/matchmaking", Live: true,
-		Body: matchmakingBody{out.Configurations, out.NextToken}})
-}
-
-// maxConfigurations is the largest page. Source: API reference, DescribeMatchmakingConfigurations (Limit).
-const maxConfigurations = 25
-
 // searchPage leads to what an id, an ARN or a player id is of.
 func searchPage(v *visit) error {
 	q := strings.TrimSpace(v.form("q"))
@@ -73,6 +40,12 @@ func searchPage(v *visit) error {
 		to = "/console/game-session?id=" + url.QueryEscape(q)
 	case strings.Contains(q, ":fleet/") || strings.HasPrefix(q, "fleet-"):
 		to = "/console/fleets/" + url.PathEscape(q[strings.LastIndexByte(q, '/')+1:])
+	case strings.Contains(q, ":gamesessionqueue/"):
+		to = queuePath(q[strings.LastIndexByte(q, '/')+1:])
+	case strings.Contains(q, ":matchmakingconfiguration/"):
+		to = configurationPath(q[strings.LastIndexByte(q, '/')+1:])
+	case strings.Contains(q, ":matchmakingruleset/"):
+		to = ruleSetPath(q[strings.LastIndexByte(q, '/')+1:])
 	case strings.HasPrefix(q, "custom-"):
 		to = "/console/locations"
 	case strings.HasPrefix(q, "psess-"):

@@ -20,12 +20,8 @@ func overviewPage(v *visit) error {
 		return err
 	}
 	b := overviewBody{Fleets: rows, More: next != "", Endpoint: v.h.Endpoint}
-	if v.h.Access.Permits(v.id, v.from, describeUtilization) { // of all fleets
-		total, err := v.h.Region.Counts(v.ctx)
-		if err != nil {
-			return err
-		}
-		b.Total = &total
+	if b.Total, err = v.counts(); err != nil {
+		return err
 	}
 	return v.show("overview", page{Title: "Overview", Nav: "/console/", Live: true, Body: b})
 }

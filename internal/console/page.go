@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"html/template"
@@ -12,6 +13,8 @@ import (
 	"path"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/muster-gg/muster/internal/style"
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -68,17 +71,13 @@ type page struct {
 
 	// Of all pages.
 	Region, Person, Assets string
+	Path                   string // with its query
+	Look                   look
 	Now                    time.Time
+	may                    func(action string, resources []string) bool // nil: everything
 }
 
 type link struct{ Text, Href string }
-
-// nav is the navigation.
-var nav = []link{
-	{"Overview", "/console/"}, {"Fleets", "/console/fleets"}, {"Game sessions", "/console/game-sessions"},
-	{"Players", "/console/players"}, {"Queues", "/console/queues"}, {"Matchmaking", "/console/matchmaking"},
-	{"Locations", "/console/locations"},
-}
 
 // parsePages parses the embedded templates, whose errors the tests find.
 func parsePages() map[string]*tmpl {
@@ -103,6 +102,14 @@ func (v *visit) show(name string, p page) error { return v.showStatus(http.Statu
 
 func (v *visit) showStatus(status int, name string, p page) error {
 	p.Region, p.Person, p.Assets, p.Now = v.h.RegionName, v.person, assetPrefix, v.h.Clock.Now()
+	p.Path, p.Look = Prefix, lookOf(v.r)
+	if v.r.Method == http.MethodGet {
+		p.Path = v.r.URL.RequestURI()
+	}
+	p.may = func(string, []string) bool { return false }
+	if v.id != nil {
+		p.may = v.may
+	}
 	if p.Done == "" {
 		p.Done = done[v.r.URL.Query().Get("done")]
 	}
@@ -124,6 +131,20 @@ var done = map[string]string{
 	"fleet-created": "The fleet was created.", "fleet-deleted": "The fleet is being deleted.",
 	"compute-deregistered": "The compute was deregistered.", "session-created": "The game session was created.",
 	"session-terminated": "The game session was terminated.",
+	"queue-created":      "The queue was created.", "queue-deleted": "The queue was deleted.",
+	"placement-started": "The placement was started.", "placement-stopped": "The placement was cancelled.",
+	"configuration-created": "The configuration was created.",
+	"configuration-deleted": "The configuration was deleted.",
+	"user-created":          "The user was created.", "user-changed": "The user was changed.",
+	"user-deleted": "The user was deleted.", "sign-ins-ended": "The sign-in sessions were ended.",
+	"group-created": "The group was created.", "group-changed": "The group was changed.",
+	"group-deleted": "The group was deleted.", "role-stored": "The role was stored.",
+	"role-changed": "The assignments were changed.", "role-deleted": "The role was deleted.",
+	"policy-stored": "The policy was stored.", "policy-deleted": "The policy was deleted.",
+	"key-changed": "The access key was changed.", "key-deleted": "The access key was deleted.",
+	"node-removed":     "The node was removed.",
+	"rule-set-created": "The rule set was created.", "rule-set-deleted": "The rule set was deleted.",
+	"ticket-stopped": "The ticket was cancelled.",
 }
 
 // A failureBody is of the page that reports an error.
@@ -167,8 +188,10 @@ func unknownPage(*visit) error { return errNoPage }
 
 // functions are those of the templates.
 var functions = template.FuncMap{
-	"nav":    func() []link { return nav },
 	"chip":   chip,
+	"copies": copies,
+	"shell":  func(words ...string) string { return shell(words) },
+	"when":   func(now, t time.Time) moment { return moment{t, now} },
 	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"exact":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	"ago":    ago,
@@ -177,9 +200,19 @@ var functions = template.FuncMap{
 	"add":    func(a, b int) int { return a + b },
 	"query":  url.QueryEscape,
 	"fleet":  func(id string) string { return "/console/fleets/" + url.PathEscape(id) },
-	"gsess":  func(id string) string { return "/console/game-session?id=" + url.QueryEscape(id) },
+	"gsess":  gameSessionPath,
 	"player": func(id string) string { return "/console/players?id=" + url.QueryEscape(id) },
-	"last":   func(id string) string { return id[strings.LastIndexByte(id, '/')+1:] },
+	"queue":  queuePath, "configuration": configurationPath, "ruleset": ruleSetPath,
+	"pathEscape": url.PathEscape,
+	"join":       func(words []string) string { return strings.Join(words, ", ") },
+	"sentence":   sentence,
+	"user":       userPath,
+	"role":       rolePath,
+	"policy":     policyPath,
+	"operation":  operationPath,
+	"userstate":  userState,
+	"json":       func(text json.RawMessage) string { return formatted(string(text)) },
+	"last":       func(id string) string { return id[strings.LastIndexByte(id, '/')+1:] },
 	"percent": func(part, whole int32) int {
 		if whole <= 0 {
 			return 0
@@ -188,15 +221,41 @@ var functions = template.FuncMap{
 	},
 }
 
+// sentence returns a text that begins with a capital and ends with a stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	r, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(r)) + strings.TrimSuffix(text[size:], ".") + "."
+}
+
+// A moment is a time that a page shows as seen from another.
+type moment struct{ T, Now time.Time }
+
+// A copyItem is a text that a button copies.
+type copyItem struct{ Label, Text string }
+
+// copies returns the texts that can be copied, from pairs of a label and a text, without empty ones.
+func copies(pairs ...string) (items []copyItem) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			items = append(items, copyItem{pairs[i], pairs[i+1]})
+		}
+	}
+	return items
+}
+
 // chip returns the class of a status: colour is only for state, and never alone.
 func chip(status any) string {
 	switch strings.ToUpper(fmt.Sprint(status)) {
-	case "ACTIVE", "READY", "FULFILLED", "COMPLETED":
+	case "ACTIVE", "READY", "FULFILLED", "COMPLETED", "OK":
 		return "good"
 	case "NEW", "DOWNLOADING", "VALIDATING", "BUILDING", "ACTIVATING", "PENDING", "SEARCHING", "PLACING", "RESERVED",
-		"REQUIRES_ACCEPTANCE", "QUEUED":
+		"REQUIRES_ACCEPTANCE", "QUEUED", "ATTEMPT", "WAITING", "CATCHING_UP", "LEAVING", "INVITED":
 		return "wait"
-	case "ERROR", "FAILED", "TIMED_OUT", "TIMEDOUT", "CRASHED", "BACKOFF", "IMPAIRED":
+	case "ERROR", "FAILED", "TIMED_OUT", "TIMEDOUT", "CRASHED", "BACKOFF", "IMPAIRED", "REFUSED",
+		"DOWN", "REJECTED":
 		return "bad"
 	}
 	return "idle"

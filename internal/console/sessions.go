@@ -32,7 +32,7 @@ func gameSessionsPage(v *visit) error {
 		b.Fleet = rows[0].FleetId
 	}
 	if b.Fleet != "" {
-		if err := v.searchSessions(&b, q.Get("next")); err != nil {
+		if err := v.searchSessions(&b, q.Get("next"), pageSize); err != nil {
 			if !fault.Is(err, fault.InvalidRequest) {
 				return err
 			}
@@ -44,8 +44,8 @@ func gameSessionsPage(v *visit) error {
 }
 
 // searchSessions lists the game sessions that are not ended. A search finds ACTIVE ones only.
-func (v *visit) searchSessions(b *sessionsBody, token string) error {
-	limit := wire.Some[int32](pageSize)
+func (v *visit) searchSessions(b *sessionsBody, token string, rows int32) error {
+	limit := wire.Some(rows)
 	if b.Filter == "" && b.Sort == "" {
 		out, err := call(v, wire.OpDescribeGameSessions, &wire.DescribeGameSessionsInput{FleetId: b.Fleet, Limit: limit,
 			NextToken: token})
@@ -75,6 +75,8 @@ type playerRow struct {
 	wire.PlayerSession
 	Left time.Duration // until a RESERVED one times out
 }
+
+func gameSessionPath(id string) string { return "/console/game-session?id=" + url.QueryEscape(id) }
 
 func gameSessionPage(v *visit) error {
 	b, err := v.gameSession(v.form("id"))

@@ -12,12 +12,13 @@ import (
 
 	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/style"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 const (
-	maxBody  = 64 << 10
+	maxBody  = 512 << 10        // a rule set of 65,535 characters, as a form
 	deadline = 10 * time.Second // of a page
 )
 
@@ -48,6 +49,14 @@ func (h *Handler) admit(serve func(*visit) error) http.HandlerFunc {
 		}
 		if v.id == nil {
 			http.Redirect(w, r, "/signin/in?return="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+			return
+		}
+		if err := h.Access.Allow(v.id, v.from, consoleUse); err != nil {
+			v.fail(err)
+			return
+		}
+		if err := r.ParseForm(); err != nil {
+			v.fail(invalid("The form cannot be read, or is too large."))
 			return
 		}
 		if err := serve(v); err != nil {
@@ -94,16 +103,8 @@ func (v *visit) ownHost() bool {
 }
 
 func (v *visit) headers() {
-	header := v.w.Header()
-	header.Set("X-Amzn-Requestid", v.from.RequestID)
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Cache-Control", "no-store")
-	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; "+
-		"connect-src 'self'; img-src 'self' data:; font-src 'self'; form-action 'self'; base-uri 'none'; "+
-		"frame-ancestors 'none'")
-	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("Cross-Origin-Opener-Policy", "same-origin")
-	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	v.w.Header().Set("X-Amzn-Requestid", v.from.RequestID)
+	style.Protect(v.w.Header(), "")
 }
 
 // call makes a call of the API as the person who has signed in.

@@ -25,6 +25,7 @@ const writeTime = 30 * time.Second
 type query struct {
 	after  position
 	limit  int
+	last   int  // begin with so many records before the end; 0: not
 	follow bool // wait for new events until the client disconnects
 }
 
@@ -55,12 +56,12 @@ func parseQuery(values url.Values) (q query, err error) {
 		switch {
 		case !known:
 			return q, fault.New(fault.InvalidRequest,
-				"Unknown parameter %.100q. The parameters are after, limit and follow.",
+				"Unknown parameter %.100q. The parameters are after, last, limit and follow.",
 				name)
 		case !ok || len(list) > 1:
 			return q, fault.New(fault.InvalidRequest,
 				"Parameter %s is %.100q. after must be a position from an earlier "+
-					"answer, limit a number from 1, follow true or false; each at most once.", name, list)
+					"answer, last and limit numbers from 1, follow true or false; each at most once.", name, list)
 		}
 	}
 	if q.follow && !values.Has("limit") {
@@ -76,6 +77,9 @@ func (q *query) set(name, value string) (ok, known bool) {
 	case "after":
 		q.after, ok = parsePosition(value)
 		return ok, true
+	case "last":
+		q.last, err = strconv.Atoi(value)
+		return err == nil && q.last >= 1, true
 	case "limit":
 		q.limit, err = strconv.Atoi(value)
 		return err == nil && q.limit >= 1, true
@@ -91,6 +95,15 @@ func (d *Handler) events(w http.ResponseWriter, c *call) error {
 	q, err := parseQuery(c.URL.Query())
 	if err != nil {
 		return err
+	}
+	if q.last > 0 {
+		newest, err := d.Feed.Last(c.Context())
+		if err != nil {
+			return fmt.Errorf("read the end of the feed: %w", err)
+		}
+		if first := newest + 1 - min(uint64(q.last), newest); first > q.after.record {
+			q.after = position{first, 0}
+		}
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	s := &stream{w: w, query: q, control: http.NewResponseController(w)}

@@ -20,6 +20,7 @@
 //	/v1/policies                      policies; POST /v1/policies/check decides a call without making it
 //	/v1/keys                          access keys
 //	/v1/providers                     identity providers
+//	GET /v1/settings                  the settings of this node, and where their values come from
 //	/v1/settings/sign-in              whether passwords of this service are accepted
 //	/v1/root-key, /v1/secret          rotation of the root key and of the secrets of sign-in
 //	GET /v1/audit                     who did what
@@ -75,6 +76,7 @@ type Region interface {
 type Feed interface {
 	Read(ctx context.Context, after uint64, visit func(seq uint64, data []byte) (more bool)) error
 	Follow(ctx context.Context, after uint64, visit func(seq uint64, data []byte) (more bool)) error
+	Last(ctx context.Context) (seq uint64, err error)
 }
 
 // Config configures a Handler. All fields but Skew are required.
@@ -83,14 +85,16 @@ type Config struct {
 	Feed   Feed
 	Backup func(ctx context.Context, to io.Writer) error // writes the whole region
 	Nodes  Nodes
-	Legacy func(ctx context.Context) any // describes the old game servers; nil: there are none
-	Access *access.Access
-	Keys   sigv4.Keys
-	Open   bool                       // requests that only read need no valid signature
-	Skew   time.Duration              // maximum clock difference of clients; 0 is sigv4.DefaultSkew
-	Ready  func(context.Context) bool // waits until requests can be answered
-	Clock  clockwork.Clock
-	Log    *slog.Logger
+	// Settings are the settings of this node.
+	Settings []Setting
+	Legacy   func(ctx context.Context) any // describes the old game servers; nil: there are none
+	Access   *access.Access
+	Keys     sigv4.Keys
+	Open     bool                       // requests that only read need no valid signature
+	Skew     time.Duration              // maximum clock difference of clients; 0 is sigv4.DefaultSkew
+	Ready    func(context.Context) bool // waits until requests can be answered
+	Clock    clockwork.Clock
+	Log      *slog.Logger
 
 	RegionName, Account string // in ARNs
 	PublicURL           string // base URL of the sign-in pages, in links of invitations

@@ -96,7 +96,11 @@ func (r *route) changes() bool {
 func (d *Handler) handler(r *route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		c := &call{Request: request}
-		if err := d.perform(r, w, c); err != nil {
+		err := d.perform(r, w, c)
+		switch l := localOf(request); {
+		case l != nil:
+			l.err = err
+		case err != nil:
 			d.fail(w, err)
 		}
 	})
@@ -130,6 +134,9 @@ const bodyTime = 10 * time.Second
 
 // authenticate reads the body and checks the signature. A caller without a valid signature sends its body in vain.
 func (d *Handler) authenticate(r *route, w http.ResponseWriter, c *call) error {
+	if l := localOf(c.Request); l != nil {
+		return d.authenticateLocal(r, c, l)
+	}
 	signed := listen.RequestOf(c.Request)
 	c.from = access.Origin{Address: signed.Client.Address, TLS: signed.Client.TLS, UserAgent: c.UserAgent(),
 		RequestID: uuid.NewString()}
@@ -156,12 +163,7 @@ func (d *Handler) authenticate(r *route, w http.ResponseWriter, c *call) error {
 		}
 		c.id, c.from.Region = d.Access.IdentityOf(caller), caller.Region
 	}
-	if r.input != nil {
-		c.input = r.input()
-		if c.failed = decode(body, c.input); c.failed == nil {
-			c.note("fields", fieldsOf(body))
-		}
-	}
+	d.decodeInput(r, c, body)
 	return nil
 }
 

@@ -72,14 +72,14 @@ func (s *service) openEndpoints(context.Context) error {
 		Legacy: describe, Open: s.cfg.Local(),
 		Region: s.plane, Feed: s.feed, Backup: s.backup, Nodes: operatedNodes{s}, Keys: s.plane, Skew: s.cfg.ClockSkew,
 		Access: s.plane.Access, RegionName: s.cfg.Region, Account: s.cfg.Account, PublicURL: s.signin.PublicURL,
-		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Settings: s.settings(), Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	s.console, err = console.New(console.Config{
-		Calls: handler, Region: s.plane, Access: s.plane, Person: s.signin.Person,
+		Calls: handler, Requests: s.operator, Region: s.plane, Access: s.plane, Person: s.signin.Person,
 		Reservation: s.cfg.ReservationTimeout,
 		Open:        s.cfg.OpenConsole == config.On, Insecure: s.cfg.InsecureSignIn == config.On,
-		CA: s.caFile, RegionName: s.cfg.Region, Account: s.cfg.Account, Endpoint: s.pagesURL(), Ready: s.awaitReady,
-		Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Operations: offered(), CA: s.caFile, RegionName: s.cfg.Region, Account: s.cfg.Account, Endpoint: s.pagesURL(),
+		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	if err != nil {
 		return err
@@ -91,6 +91,36 @@ func (s *service) openEndpoints(context.Context) error {
 	s.http = newServer(s.routes(handler), s.cfg.Log)
 	s.http.ConnContext = proxies.ConnContext
 	return nil
+}
+
+// offered returns the operations that are offered, by family.
+func offered() (groups []console.OperationGroup) {
+	for _, f := range api.Families {
+		g := console.OperationGroup{Name: f.Name}
+		for _, o := range f.Offers {
+			if o.Support != api.No {
+				g.Operations = append(g.Operations, o.Info.Name)
+			}
+		}
+		if len(g.Operations) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// settings returns the settings for operators.
+func (s *service) settings() (all []operator.Setting) {
+	for _, each := range s.cfg.Settings() {
+		shown := each.Redacted()
+		source, ok := s.cfg.SettingOrigins[shown.Name]
+		if !ok && each.String() == each.Default {
+			source = "default"
+		}
+		all = append(all, operator.Setting{Name: shown.Name, Group: shown.Group, Value: shown.String(), Source: source,
+			Usage: shown.Usage})
+	}
+	return all
 }
 
 // lastCalls is how long a stopping service answers calls on kept-alive connections, so that clients receive an answer

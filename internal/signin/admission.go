@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/style"
 )
 
 // maxBody is the maximum size of a body, in bytes.
@@ -45,7 +46,7 @@ func (h *Handler) visit(w http.ResponseWriter, r *http.Request, k kind) *visit {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
 	if k >= pageKind {
-		h.pageHeaders(w.Header(), "")
+		style.Protect(w.Header(), "")
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	return v

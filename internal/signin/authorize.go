@@ -10,6 +10,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/style"
 )
 
 // maxState limits the client's state, which returns with the code.
@@ -115,7 +116,7 @@ func (h *Handler) showConsent(v *visit, parse parser) error {
 	if len(roles) < 2 && h.remembered(v, p, a) {
 		return h.grant(v, p, a, only(roles))
 	}
-	h.pageHeaders(v.w.Header(), a.origin)
+	style.Protect(v.w.Header(), a.origin)
 	h.show(v, http.StatusOK, "consent", page{Title: "Allow " + a.client + "?", Person: p.User.Name,
 		Body: consentBody{Action: a.path + "?" + v.r.URL.RawQuery, Client: a.client, User: p.User.Name,
 			Account: h.accountLabel(), Roles: names(roles), Remote: a.crossDevice}})

@@ -108,21 +108,6 @@ func parsePages() pages {
 	return all
 }
 
-// pageHeaders protects a page. origin is where its form may lead to besides this service: Chromium applies form-action
-// to the redirects that follow a form too.
-func (h *Handler) pageHeaders(header http.Header, origin string) {
-	action := "'self'"
-	if origin != "" {
-		action += " " + origin
-	}
-	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; "+
-		"img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action "+action+
-		"; base-uri 'none'; frame-ancestors 'none'")
-	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("Cross-Origin-Opener-Policy", "same-origin")
-	header.Set("Cross-Origin-Resource-Policy", "same-origin")
-}
-
 // show answers with a page.
 func (h *Handler) show(v *visit, status int, name string, p page) {
 	p.Region = h.Region

@@ -1,4 +1,5 @@
-// Package style has the design tokens and the shared parts of all pages, as a style sheet.
+// Package style has what all pages share: the design tokens and parts of a style sheet, and the headers that protect
+// them.
 package style
 
 import _ "embed" // of the style sheet

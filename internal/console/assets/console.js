@@ -1,5 +1,6 @@
 // @ts-check
-// What the pages do with scripts: live parts, copy buttons, keys, countdowns. Without scripts they are complete pages.
+// What the pages do with scripts: live parts, copy buttons, keys, the palette, countdowns, local times. Without scripts
+// they are complete pages.
 
 const state = document.getElementById("state");
 
@@ -12,6 +13,7 @@ function show(text, on) {
 
 /** Replaces the parts of the page that differ from those of another version of it. @param {Document} next */
 function replace(next) {
+  prepare(next);
   for (const part of document.querySelectorAll("[data-live]")) {
     const other = next.getElementById(part.id);
     // A part in which somebody works stays as it is until they leave it.
@@ -21,7 +23,6 @@ function replace(next) {
     update(part, fresh);
     if (active === part && fresh instanceof HTMLElement) fresh.focus();
   }
-  prepare(document);
 }
 
 /** Replaces an element, row by row if it has rows with ids, so that those that differ show it.
@@ -40,7 +41,6 @@ function update(old, fresh) {
 /** The markup without what scripts add. @param {Element} e */
 function plain(e) {
   const copy = /** @type {Element} */ (e.cloneNode(true));
-  for (const b of copy.querySelectorAll(".copy")) b.setAttribute("hidden", "");
   for (const c of copy.querySelectorAll(".changed")) {
     c.classList.remove("changed");
     if (!c.getAttribute("class")) c.removeAttribute("class");
@@ -113,34 +113,195 @@ setInterval(() => {
   }
 }, 1000);
 
-/** Shows the copy buttons. @param {ParentNode} root */
+const local = document.documentElement.dataset.times === "local";
+const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+
+/** Shows what needs scripts, and times in the zone that was chosen. @param {ParentNode} root */
 function prepare(root) {
   for (const b of root.querySelectorAll(".copy[hidden]")) b.removeAttribute("hidden");
+  if (!local) return;
+  for (const t of root.querySelectorAll("time[datetime]")) {
+    const text = zone.format(new Date(t.getAttribute("datetime") ?? ""));
+    if (t.hasAttribute("title")) t.setAttribute("title", text);
+    if (t.hasAttribute("data-exact")) t.textContent = text;
+  }
 }
 prepare(document);
 
 document.addEventListener("click", async (event) => {
   const button = event.target instanceof Element && event.target.closest("[data-copy]");
   if (!button) return;
-  await navigator.clipboard.writeText(button.getAttribute("data-copy") ?? "");
-  button.textContent = "Copied";
-  setTimeout(() => (button.textContent = "Copy"), 2000);
+  const label = button.textContent;
+  try {
+    await navigator.clipboard.writeText(button.getAttribute("data-copy") ?? "");
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Not allowed: copy by hand"; // browsers refuse it on unencrypted pages
+  }
+  setTimeout(() => (button.textContent = label), 2000);
 });
 
-const pages = { d: "", f: "fleets", s: "game-sessions", p: "players", q: "queues", m: "matchmaking", l: "locations" };
+// The editor: numbers of lines, and the service's opinion 300 ms after the last key.
+for (const area of document.querySelectorAll("textarea[data-check], textarea[data-numbers]")) {
+  if (area instanceof HTMLTextAreaElement) edit(area);
+}
+
+/** @param {HTMLTextAreaElement} area */
+function edit(area) {
+  const numbers = area.parentElement?.querySelector(".numbers");
+  const verdict = document.getElementById("verdict");
+  let timer = 0;
+  let asked = 0;
+  let bad = Number(area.dataset.line ?? 0);
+  const number = () => {
+    if (!(numbers instanceof HTMLElement)) return;
+    numbers.hidden = false;
+    const count = area.value.split("\n").length;
+    numbers.replaceChildren();
+    for (let i = 1; i <= count; i++) {
+      const line = document.createElement(i === bad ? "b" : "span");
+      line.textContent = `${i}\n`;
+      numbers.append(line);
+    }
+    numbers.scrollTop = area.scrollTop;
+  };
+  const check = async () => {
+    const mine = ++asked;
+    const form = new URLSearchParams({ body: area.value });
+    const answer = await fetch(area.dataset.check ?? "", { method: "POST", body: form }).catch(() => undefined);
+    if (mine !== asked || !answer?.ok || !verdict) return;
+    const told = await answer.json();
+    bad = told.line ?? 0;
+    verdict.textContent = told.problem ? (bad ? `Line ${bad}: ` : "") + told.problem : told.summary;
+    verdict.className = `verdict ${told.problem ? "bad" : "good"}`;
+    area.setAttribute("aria-invalid", String(Boolean(told.problem)));
+    number();
+  };
+  area.addEventListener("input", () => {
+    number();
+    clearTimeout(timer);
+    if (area.dataset.check) timer = setTimeout(check, 300);
+  });
+  area.addEventListener("scroll", () => numbers && (numbers.scrollTop = area.scrollTop));
+  number();
+}
+
+// The palette: what the page offers, by its text.
+const palette = /** @type {HTMLDialogElement | null} */ (document.getElementById("palette"));
+const command = /** @type {HTMLInputElement | null} */ (document.getElementById("command"));
+const offers = [...document.querySelectorAll("[data-command]")].filter((e) => e instanceof HTMLElement);
+let chosen = 0;
+
+function offer() {
+  const words = (command?.value ?? "").toLowerCase().split(/\s+/);
+  const list = document.getElementById("commands");
+  const found = offers.filter((e) => words.every((w) => describe(e).toLowerCase().includes(w)));
+  chosen = Math.max(0, Math.min(chosen, found.length - 1));
+  list?.replaceChildren(
+    ...found.map((e, i) => {
+      const item = document.createElement("li");
+      item.id = `command-${i}`;
+      item.role = "option";
+      item.ariaSelected = String(i === chosen);
+      item.textContent = describe(e);
+      item.addEventListener("click", () => run(e));
+      return item;
+    }),
+  );
+  list?.children[chosen]?.scrollIntoView({ block: "nearest" });
+  if (found.length > 0) command?.setAttribute("aria-activedescendant", `command-${chosen}`);
+  else command?.removeAttribute("aria-activedescendant");
+  return found;
+}
+
+/** @param {HTMLElement} e */
+function describe(e) {
+  const group = e.closest("fieldset")?.querySelector("legend")?.textContent;
+  return (group ? group + ": " : "") + (e.textContent ?? "").trim();
+}
+
+/** @param {HTMLElement} e */
+function run(e) {
+  palette?.close();
+  e.click();
+}
+
+command?.addEventListener("input", () => {
+  chosen = 0;
+  offer();
+});
+command?.addEventListener("keydown", (event) => {
+  const found = offer();
+  if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    chosen = (chosen + (event.key === "ArrowDown" ? 1 : found.length - 1)) % Math.max(found.length, 1);
+    offer();
+    event.preventDefault();
+  } else if (event.key === "Enter" && found.length > 0) {
+    event.preventDefault(); // nothing is found: the form searches
+    run(found[chosen]);
+  }
+});
+for (const d of document.querySelectorAll("dialog")) {
+  d.addEventListener("click", (event) => {
+    if (event.target === d) d.close(); // beside it
+  });
+}
+
+/** Opens a dialog unless another one is open. @param {string} id */
+function open(id) {
+  const dialog = document.getElementById(id);
+  if (dialog instanceof HTMLDialogElement && !document.querySelector("dialog[open]")) dialog.showModal();
+}
+
+/** Moves the focus to the first link of another row. @param {number} by */
+function row(by) {
+  const rows = [...document.querySelectorAll("main tbody tr")].filter((r) => r.querySelector("a, summary, button"));
+  const at = rows.findIndex((r) => r.contains(document.activeElement));
+  const next = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by];
+  const target = next?.querySelector("a, summary, button");
+  if (target instanceof HTMLElement) target.focus();
+}
+
 let went = 0;
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target instanceof Element && event.target.matches("input, textarea, select");
-  if (typing || event.altKey) return;
-  if (event.key === "/" || (event.key === "k" && (event.ctrlKey || event.metaKey))) {
+  if ((event.key === "k" || event.key === "K") && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
-    document.getElementById("find")?.focus();
-  } else if (event.ctrlKey || event.metaKey) {
+    if (command) command.value = "";
+    chosen = 0;
+    open("palette");
+    offer();
     return;
-  } else if (event.key === "g") {
-    went = Date.now();
-  } else if (Date.now() - went < 1500 && event.key in pages) {
-    location.href = "/console/" + pages[/** @type {keyof typeof pages} */ (event.key)];
+  }
+  const typing = event.target instanceof Element && event.target.matches("input, textarea, select");
+  if (typing || event.altKey || event.ctrlKey || event.metaKey || document.querySelector("dialog[open]")) return;
+  if (Date.now() - went < 1500) {
+    const page = document.querySelector(`.side a[data-key="${CSS.escape(event.key)}"]`);
+    went = 0;
+    if (page instanceof HTMLElement) page.click();
+    return;
+  }
+  switch (event.key) {
+    case "/":
+      event.preventDefault();
+      document.getElementById("find")?.focus();
+      break;
+    case "?":
+      open("keys");
+      break;
+    case "g":
+      went = Date.now();
+      break;
+    case "e": {
+      const file = document.querySelector("a[data-csv]");
+      if (file instanceof HTMLElement) file.click();
+      break;
+    }
+    case "j":
+      row(1);
+      break;
+    case "k":
+      row(-1);
+      break;
   }
 });

@@ -95,6 +95,20 @@ func (a *Access) Permits(id *Identity, from Origin, action policy.Action, resour
 	return d.Allowed
 }
 
+// PermitsSome reports whether an identity may call an action on some resource, under some conditions, and records
+// nothing: for a form of a page in which the resource is typed.
+func (a *Access) PermitsSome(id *Identity, action policy.Action) bool {
+	if id == nil || len(id.sets) == 0 {
+		return id == nil || id.Root
+	}
+	for _, set := range id.sets {
+		if d, always := set.Always(action); always && !d.Allowed || !set.Mentions(action, false) {
+			return false
+		}
+	}
+	return true
+}
+
 // decide returns the decision of a call, and the resource that is not allowed.
 func (a *Access) decide(id *Identity, from Origin, c *Call) (resource string, d policy.Decision) {
 	if a.AllowsAll(id, c.Action) {

@@ -1,0 +1,118 @@
+package console
+
+import (
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// csvPage is how many rows are read at once for a file.
+const csvPage = 100
+
+// csvTime is the form of times in files, which spreadsheets read.
+const csvTime = "2006-01-02 15:04:05"
+
+// download answers with a file of comma-separated values of all rows (RFC 4180), which it reads page by page: memory
+// does not grow with their number. A failure after the first page cuts the answer off, which browsers show.
+func (v *visit) download(name string, header []string,
+	read func(token string) (rows [][]string, next string, err error)) error {
+	v.ctx = v.r.Context() // it may take longer than a page
+	rows, next, err := read("")
+	if err != nil {
+		return err
+	}
+	head := v.w.Header()
+	head.Set("Content-Type", "text/csv; charset=utf-8; header=present")
+	head.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name+".csv"))
+	control := http.NewResponseController(v.w)
+	out := csv.NewWriter(v.w)
+	out.UseCRLF = true
+	_ = out.Write(header)
+	for {
+		for _, row := range rows {
+			for i, cell := range row {
+				row[i] = defused(cell)
+			}
+			_ = out.Write(row)
+		}
+		_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // limits a browser that does not read
+		if out.Flush(); out.Error() != nil || next == "" {
+			return nil // complete, or the browser has gone
+		}
+		if rows, next, err = read(next); err != nil {
+			v.h.Log.Warn("download cut off", "file", name, "err", err)
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// defused returns a cell that no spreadsheet takes for a formula. Source: OWASP, "CSV Injection".
+func defused(cell string) string {
+	if strings.ContainsAny(cell[:min(1, len(cell))], "=+-@\t\r") {
+		return "'" + cell
+	}
+	return cell
+}
+
+// decimal formats an optional number of a file.
+func decimal(n wire.Opt[int32]) string { return fmt.Sprint(n.Or(0)) }
+
+// instant formats a time of a file.
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(csvTime)
+}
+
+func fleetsFile(v *visit) error {
+	header := []string{"id", "name", "status", "type", "processes", "game_sessions", "players", "places", "created_utc"}
+	return v.download("fleets", header, func(token string) (rows [][]string, next string, err error) {
+		fleets, next, err := v.fleetRows(token)
+		for _, f := range fleets {
+			rows = append(rows, []string{f.FleetId, f.Name, string(f.Status), string(f.ComputeType),
+				decimal(f.Use.ActiveServerProcessCount), decimal(f.Use.ActiveGameSessionCount),
+				decimal(f.Use.CurrentPlayerSessionCount), decimal(f.Use.MaximumPlayerSessionCount),
+				instant(f.CreationTime)})
+		}
+		return rows, next, err
+	})
+}
+
+func gameSessionsFile(v *visit) error {
+	b := sessionsBody{Fleet: v.form("fleet"), Filter: v.form("filter"), Sort: v.form("sort")}
+	header := []string{"id", "name", "status", "fleet", "location", "address", "port", "players", "places", "creator",
+		"created_utc", "ended_utc"}
+	return v.download("game-sessions", header, func(token string) (rows [][]string, next string, err error) {
+		b.Sessions, b.Next = nil, ""
+		err = v.searchSessions(&b, token, csvPage)
+		for _, s := range b.Sessions {
+			rows = append(rows, []string{s.GameSessionId, s.Name, string(s.Status), s.FleetId, s.Location, s.IpAddress,
+				decimal(s.Port), decimal(s.CurrentPlayerSessionCount), decimal(s.MaximumPlayerSessionCount),
+				s.CreatorId, instant(s.CreationTime), instant(s.TerminationTime)})
+		}
+		return rows, b.Next, err
+	})
+}
+
+// playersFile has the player sessions of a player, or of a game session.
+func playersFile(v *visit) error {
+	header := []string{"player", "player_session", "status", "game_session", "address", "port", "reserved_utc",
+		"ended_utc"}
+	return v.download("player-sessions", header, func(token string) (rows [][]string, next string, err error) {
+		out, err := call(v, wire.OpDescribePlayerSessions, &wire.DescribePlayerSessionsInput{PlayerId: v.form("id"),
+			GameSessionId: v.form("game-session"), Limit: wire.Some[int32](csvPage), NextToken: token})
+		if err != nil {
+			return nil, "", err
+		}
+		for _, p := range out.PlayerSessions {
+			rows = append(rows, []string{p.PlayerId, p.PlayerSessionId, string(p.Status), p.GameSessionId, p.IpAddress,
+				decimal(p.Port), instant(p.CreationTime), instant(p.TerminationTime)})
+		}
+		return rows, out.NextToken, nil
+	})
+}

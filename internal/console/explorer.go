@@ -1,0 +1,117 @@
+package console
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+// An OperationGroup is operations of the API that belong together.
+type OperationGroup struct {
+	Name       string
+	Operations []string
+}
+
+// An explorerBody is the list of operations, and one of them with its answer.
+type explorerBody struct {
+	Groups    []OperationGroup
+	Operation string
+	Members   []wire.InputMember
+	Body      string // JSON that was typed, or the required members
+	Dangerous bool   // it ends or deletes something
+	Asking    bool   // it is dangerous, and was not confirmed yet
+
+	Ran           bool
+	Answer        string // JSON
+	Failure       string // the exception
+	FailureReason string
+	RequestID     string
+	AWS, Curl     string // the same on a command line
+}
+
+func explorerPage(v *visit) error { return v.explorer(explorerBody{}) }
+
+func operationPage(v *visit) error {
+	info, err := v.operation()
+	if err != nil {
+		return err
+	}
+	body := v.form("body")
+	if body == "" {
+		body = string(info.Sample())
+	}
+	return v.explorer(explorerBody{Operation: info.Name, Body: body})
+}
+
+func (v *visit) operation() (*wire.OperationInfo, error) {
+	name := v.r.PathValue("operation")
+	info, ok := wire.Lookup(name)
+	if !ok {
+		return nil, fault.New(fault.NotFound, "GameLift has no operation %.64q.", name)
+	}
+	return info, nil
+}
+
+// runOperation makes the call as the person who has signed in. One that ends something is asked for once more.
+func runOperation(v *visit) error {
+	info, err := v.operation()
+	if err != nil {
+		return err
+	}
+	b := explorerBody{Operation: info.Name, Body: v.form("body")}
+	if b.Asking = dangerous(info.Name) && v.form("confirm") != info.Name; b.Asking {
+		return v.explorer(b)
+	}
+	answer, err := v.h.Calls.InvokeJSON(v.ctx, v.id, v.from, info.Name, []byte(b.Body))
+	b.Ran, b.Answer, b.RequestID = true, formatted(string(answer)), v.from.RequestID
+	if err != nil {
+		f := fault.Of(err)
+		b.Failure, b.FailureReason = string(f.Kind), f.Message
+	}
+	return v.explorer(b)
+}
+
+func (v *visit) explorer(b explorerBody) error {
+	p := page{Title: "API", Nav: "/console/api"}
+	b.Groups = v.h.Operations
+	if b.Operation != "" {
+		p.Title, p.Crumbs = b.Operation, []link{{"API", "/console/api"}}
+		b.Dangerous = dangerous(b.Operation)
+		info, _ := wire.Lookup(b.Operation)
+		b.Members = info.InputMembers()
+		body := compact(b.Body)
+		b.AWS = shell([]string{"aws", "gamelift", commandOf(b.Operation), "--cli-input-json", body})
+		b.Curl = shell([]string{"curl", "--aws-sigv4", "aws:amz:" + v.h.RegionName + ":gamelift"}) +
+			` --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"` + " \\\n  " +
+			shell([]string{"-H", "X-Amz-Target: GameLift." + b.Operation, "-H",
+				"Content-Type: application/x-amz-json-1.1", "-d", body, v.h.Endpoint})
+	}
+	p.Body = b
+	return v.show("explorer", p)
+}
+
+// dangerous reports whether an operation ends or deletes something.
+func dangerous(operation string) bool {
+	for _, verb := range []string{"Delete", "Deregister", "Stop", "Terminate"} {
+		if strings.HasPrefix(operation, verb) {
+			return true
+		}
+	}
+	return false
+}
+
+// Where the words of an operation's name begin. Source: botocore, xform_name.
+var (
+	beforeWord  = regexp.MustCompile(`(.)([A-Z][a-z]+)`)
+	beforeUpper = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+)
+
+// commandOf returns the command of the AWS CLI for an operation: describe-ec2-instance-limits.
+func commandOf(operation string) string {
+	return strings.ToLower(beforeUpper.ReplaceAllString(beforeWord.ReplaceAllString(operation, "$1-$2"), "$1-$2"))
+}
+
+func operationPath(name string) string { return "/console/api/" + url.PathEscape(name) }
