@@ -6,6 +6,7 @@ import (
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -59,13 +60,25 @@ func (cr *catalogReader) DescribeFleetUtilization(ctx context.Context,
 func counted[W any](
 	ctx context.Context, cr *catalogReader, fleets []*catalog.Fleet, show func(id, location string, c fleet.Counts) *W,
 ) ([]W, error) {
+	sums := make(map[fleet.ID]fleet.Counts, len(fleets))
+	for _, f := range fleets {
+		sums[fleet.ID(f.ID)] = fleet.Counts{}
+	}
+	rooms, err := cr.countsByRoom(ctx, func(room fleet.RoomID) bool {
+		_, wanted := sums[room.Fleet]
+		return wanted
+	})
+	if err != nil {
+		return nil, err
+	}
+	for room, c := range rooms {
+		sum := sums[room.Fleet]
+		sum.Add(c)
+		sums[room.Fleet] = sum
+	}
 	list := make([]W, 0, len(fleets))
 	for _, f := range fleets {
-		counts, err := cr.counts(ctx, f.ID, "")
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, *show(f.ID, cr.names.Region, counts))
+		list = append(list, *show(f.ID, cr.names.Region, sums[fleet.ID(f.ID)]))
 	}
 	return list, nil
 }
@@ -126,10 +139,14 @@ func (cr *catalogReader) DescribeFleetPortSettings(_ context.Context,
 
 // counts sums the numbers of a fleet, or of one of its locations.
 func (cr *catalogReader) counts(ctx context.Context, id, location string) (fleet.Counts, error) {
-	rooms, err := cr.Rooms(ctx, id, location)
+	if location != "" {
+		room := fleet.RoomID{Fleet: fleet.ID(id), Location: location}
+		return router.InRoom(ctx, cr.Router, room, (*fleet.Room).Counts)
+	}
 	var sum fleet.Counts
-	for _, r := range rooms {
-		sum.Add(r.Counts())
+	rooms, err := cr.countsByRoom(ctx, func(room fleet.RoomID) bool { return room.Fleet == fleet.ID(id) })
+	for _, c := range rooms {
+		sum.Add(c)
 	}
 	return sum, err
 }
@@ -137,15 +154,46 @@ func (cr *catalogReader) counts(ctx context.Context, id, location string) (fleet
 // Counts sums the numbers of the whole region.
 func (cr *catalogReader) Counts(ctx context.Context) (fleet.Counts, error) {
 	var sum fleet.Counts
+	rooms, err := cr.CountsByRoom(ctx)
+	for _, c := range rooms {
+		sum.Add(c)
+	}
+	return sum, err
+}
+
+// CountsByRoom returns the numbers of all fleet locations at which a compute was ever registered, by one short read of
+// each shard.
+func (cr *catalogReader) CountsByRoom(ctx context.Context) (map[fleet.RoomID]fleet.Counts, error) {
+	return cr.countsByRoom(ctx, func(fleet.RoomID) bool { return true })
+}
+
+// countsByRoom returns the numbers of the selected rooms.
+func (cr *catalogReader) countsByRoom(
+	ctx context.Context, selected func(fleet.RoomID) bool,
+) (map[fleet.RoomID]fleet.Counts, error) {
+	all := map[fleet.RoomID]fleet.Counts{}
 	for _, s := range cr.Shards() {
-		err := s.Read(ctx, func(m *region.Machine) {
-			for _, r := range m.Rooms() {
-				sum.Add(r.Counts())
-			}
+		rooms, err := router.Look(ctx, s, func(m *region.Machine) []roomCounts {
+			var rooms []roomCounts
+			m.VisitRooms(func(r *fleet.Room) {
+				if selected(r.ID()) {
+					rooms = append(rooms, roomCounts{r.ID(), r.Counts()})
+				}
+			})
+			return rooms
 		})
 		if err != nil {
-			return sum, err
+			return nil, err
+		}
+		for _, r := range rooms {
+			all[r.id] = r.counts
 		}
 	}
-	return sum, nil
+	return all, nil
+}
+
+// roomCounts are the numbers of one fleet location.
+type roomCounts struct {
+	id     fleet.RoomID
+	counts fleet.Counts
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/placement"
@@ -85,8 +84,8 @@ func (n *net) join(node int) option {
 	return func(w *world) {
 		n.worlds = append(n.worlds, w)
 		w.config.Cluster = netNode{n, node}
-		w.config.Observe = func(_ int, facts []event.Fact) {
-			for _, f := range facts {
+		w.config.Observe = func(c *router.Commit) {
+			for _, f := range c.Facts {
 				if region.Events.Level(f.Body) > n.readsOf(node) {
 					n.above.Add(1)
 				}

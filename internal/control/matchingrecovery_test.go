@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/matcher/ruleset"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -53,7 +53,7 @@ func TestMatchingSurvivesEveryFailure(t *testing.T) {
 		t.Run(fmt.Sprint("record ", record), func(t *testing.T) {
 			var left atomic.Int64
 			a := matchmakers(t, 2, withShards(1), func(w *world) {
-				w.config.Observe = func(int, []event.Fact) {
+				w.config.Observe = func(*router.Commit) {
 					if left.Add(-1) == 0 {
 						w.journals[0].FailAppend(errDisk)
 					}

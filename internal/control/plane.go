@@ -17,7 +17,6 @@ import (
 	"github.com/muster-gg/muster/internal/control/drivers"
 	"github.com/muster-gg/muster/internal/control/history"
 	"github.com/muster-gg/muster/internal/control/idp"
-	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
@@ -64,8 +63,8 @@ type Config struct {
 	Drivers []func(ctx context.Context) error
 
 	// Observe, if set, is called with what has become durable in a shard, in order, on the shard's own goroutine: it
-	// must be quick.
-	Observe func(shard int, facts []event.Fact)
+	// must be quick, and may use the commit until it returns.
+	Observe func(*router.Commit)
 	Metrics shard.Metrics // hooks of all shards; may be zero
 }
 
@@ -187,7 +186,7 @@ func (p *Plane) observe(c *router.Commit) {
 		p.ruleSets.tidy(c.View.Catalog())
 	}
 	if p.cfg.Observe != nil {
-		p.cfg.Observe(c.Shard, c.Facts)
+		p.cfg.Observe(c)
 	}
 }
 

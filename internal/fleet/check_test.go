@@ -87,11 +87,15 @@ func (c *checker) process(p *Process) {
 	case p.Unhealthy >= c.room.settings.HealthMisses:
 		c.fail("process %v lives after %d bad reports", p.ProcessKey, p.Unhealthy)
 	}
+	if (p.Status == ProcessIdle || p.Status == ProcessHosting) && p.Connected && p.Unhealthy == 0 {
+		c.counts.Healthy++
+	}
 	switch p.Status {
 	case ProcessIdle:
 		c.counts.Processes++
 		c.counts.Idle++
 		if p.Connected && p.TerminateBy == 0 {
+			c.counts.Waiting++
 			c.idle[p.Compute] = append(c.idle[p.Compute], p.ID)
 		}
 	case ProcessHosting:

@@ -248,7 +248,8 @@ func TestQuestions(t *testing.T) {
 	if want := []string{"one", "two", "three"}; !slices.Equal(found, want) {
 		t.Errorf("game sessions are %v, want %v", found, want)
 	}
-	want := Counts{Computes: 2, Processes: 3, Active: 3, Players: 5, MaximumPlayers: 9, BusyComputes: 2}
+	want := Counts{Computes: 2, Processes: 3, Active: 3, Players: 5, MaximumPlayers: 9, BusyComputes: 2,
+		Healthy: 3}
 	if got := w.room.Counts(); got != want {
 		t.Errorf("counts are %+v, want %+v", got, want)
 	}

@@ -113,12 +113,17 @@ func (r *Room) keepUpWith(old, p *Process) {
 	h.processes += one(p.Status != ProcessEnded) - one(old != nil && old.Status != ProcessEnded)
 	r.counts.Processes += one(p.running()) - one(old != nil && old.running())
 	r.counts.Idle += one(p.Status == ProcessIdle) - one(old != nil && old.Status == ProcessIdle)
+	r.counts.Healthy += one(p.healthy()) - one(old != nil && old.healthy())
+	r.counts.Waiting += one(p.canHost()) - one(old != nil && old.canHost())
 	r.rerank(p.Compute, h)
 	r.timers.schedule(timerKey{process: p.ProcessKey}, p.wake())
 }
 
 // running reports whether the process counts as active.
 func (p *Process) running() bool { return p.Status == ProcessIdle || p.Status == ProcessHosting }
+
+// healthy reports whether an active process is connected and its last health report, if there was one, was not bad.
+func (p *Process) healthy() bool { return p.running() && p.Connected && p.Unhealthy == 0 }
 
 // addSession adds a game session that nobody else references.
 func (r *Room) addSession(g *GameSession) {

@@ -105,6 +105,8 @@ type Counts struct {
 	Players        int // RESERVED and ACTIVE player sessions
 	MaximumPlayers int // of all game sessions that have not ended
 	BusyComputes   int // computes that host a game session
+	Healthy        int // of Processes: connected, and the last health report was not bad
+	Waiting        int // of Idle: connected and not asked to end, so they can host a game session
 }
 
 // Add adds the numbers of another room.
@@ -117,6 +119,8 @@ func (c *Counts) Add(o Counts) {
 	c.Players += o.Players
 	c.MaximumPlayers += o.MaximumPlayers
 	c.BusyComputes += o.BusyComputes
+	c.Healthy += o.Healthy
+	c.Waiting += o.Waiting
 }
 
 // processEntry holds the key too, so that a lookup does not allocate.

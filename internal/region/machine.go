@@ -380,6 +380,13 @@ func (m *Machine) RoomAt(number uint16) (*fleet.Room, bool) {
 	return room, ok
 }
 
+// VisitRooms calls visit with the open rooms, in no order.
+func (m *Machine) VisitRooms(visit func(*fleet.Room)) {
+	for _, room := range m.rooms {
+		visit(room)
+	}
+}
+
 // Rooms lists the open rooms.
 func (m *Machine) Rooms() []*fleet.Room {
 	rooms := make([]*fleet.Room, 0, len(m.rooms))

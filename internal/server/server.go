@@ -25,7 +25,6 @@ import (
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/control/audit"
 	"github.com/muster-gg/muster/internal/control/idp"
-	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
@@ -34,6 +33,7 @@ import (
 	"github.com/muster-gg/muster/internal/operator"
 	"github.com/muster-gg/muster/internal/publish"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/serversdk"
 	"github.com/muster-gg/muster/internal/shard"
 	"github.com/muster-gg/muster/internal/signin"
@@ -271,9 +271,9 @@ func (s *service) openPlane(context.Context) (err error) {
 }
 
 // count counts durable facts on the node that owns their shard.
-func (s *service) count(shard int, facts []event.Fact) {
-	if s.plane.Shard(shard).Owned() {
-		s.metrics.Facts(shard, facts)
+func (s *service) count(c *router.Commit) {
+	if s.plane.Shard(c.Shard).Owned() {
+		s.metrics.Facts(c.Shard, c.Facts)
 	}
 }
 
