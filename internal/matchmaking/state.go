@@ -232,6 +232,17 @@ func (s *State) TicketOf(player string) (*Ticket, bool) {
 	return s.tickets.Get(id)
 }
 
+// SearchingCount returns the number of SEARCHING tickets, and the start of the oldest; 0 if there is none.
+func (s *State) SearchingCount() (n int, oldest event.Time) {
+	first, _ := s.open.Min()
+	return s.open.Len(), first.at
+}
+
+// From calls visit with the records whose ids are not before an id, in order of id, until it returns false.
+func (s *State) From(id string, visit func(*Ticket) bool) {
+	s.tickets.Ascend(id, func(_ string, r *Ticket) bool { return visit(r) })
+}
+
 // LastStarted calls visit with the SEARCHING tickets before a start and id, until it returns false; those that started
 // last come first.
 func (s *State) LastStarted(before event.Time, id string, visit func(*Ticket) bool) {

@@ -85,6 +85,18 @@ func (region) ConfigurationTickets(_ context.Context, q control.RowQuery) (*cont
 	return &control.TicketList{NextToken: fmt.Sprintf("%+v", q)}, nil
 }
 
+func (region) Lookup(_ context.Context, q control.LookupQuery) (*control.Lookup, error) {
+	return &control.Lookup{Hits: []control.LookupHit{{Kind: "player", ID: q.Text}}}, nil
+}
+
+func (region) Overview(_ context.Context, hidden func(string) bool) (*control.Overview, error) {
+	o := &control.Overview{Region: "us-west-2", Fleets: 3}
+	if hidden != nil && hidden(timelineFleet) {
+		o.Fleets--
+	}
+	return o, nil
+}
+
 // EndedSessions answers with what it understood.
 func (region) EndedSessions(_ context.Context, q control.EndedQuery) (*control.EndedSessions, error) {
 	return &control.EndedSessions{NextToken: fmt.Sprintf("%+v %v", q, q.Property)}, nil

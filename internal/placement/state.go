@@ -148,6 +148,14 @@ func (s *State) Pending(visit func(*Placement) bool) {
 	})
 }
 
+// PendingCount returns the number of PENDING placements.
+func (s *State) PendingCount() int { return s.pending.Len() }
+
+// From calls visit with the records whose ids are not before an id, in order of id, until it returns false.
+func (s *State) From(id string, visit func(*Placement) bool) {
+	s.placements.Ascend(id, func(_ string, r *Placement) bool { return visit(r) })
+}
+
 // LastStarted calls visit with the PENDING placements before a start and id, until it returns false; those that started
 // last come first.
 func (s *State) LastStarted(before event.Time, id string, visit func(*Placement) bool) {

@@ -13,10 +13,10 @@ const (
 		" GetUserPolicy ListAccessKeys ListUserPolicies ListUsers PutUserPolicy UpdateAccessKey"
 	musterActions = "AssignmentDelete AssignmentPut AuditRead BackupCreate ConsoleUse EndedSessionRead EventRead" +
 		" GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate LegacyRead" +
-		" LogRead NodeRead NodeRemove OverviewRead PlacementRead PlayerRead PlayerRelease PolicyCheck" +
+		" NodeRead NodeRemove OverviewRead PlacementRead PlayerRead PlayerRelease PolicyCheck" +
 		" PolicyDelete PolicyPut PolicyRead ProviderDelete ProviderPut ProviderRead RoleDelete RolePut" +
 		" RoleRead RootKeyRotate RuleSetCheck RuleSetSimulate SearchRead SecretRotate SessionEnd SessionRead" +
-		" SettingsPut SettingsRead TicketExplain TicketRead Unlock UserDelete UserPut UserRead WatchRead"
+		" SettingsPut SettingsRead TicketExplain TicketRead Unlock UserDelete UserPut UserRead"
 	stsActions = "AssumeRole AssumeRoleWithWebIdentity GetAccessKeyInfo GetCallerIdentity GetSessionToken" +
 		" SetSourceIdentity TagSession"
 )

@@ -78,7 +78,7 @@ func TestBuiltins(t *testing.T) {
 		}),
 		"MusterViewer": {"muster:ConsoleUse", "muster:EndedSessionRead", "muster:EventRead", "muster:GameSessionRead",
 			"muster:LegacyRead", "muster:NodeRead", "muster:OverviewRead", "muster:PlacementRead", "muster:PlayerRead",
-			"muster:RuleSetCheck", "muster:SearchRead", "muster:TicketExplain", "muster:TicketRead", "muster:WatchRead"},
+			"muster:RuleSetCheck", "muster:SearchRead", "muster:TicketExplain", "muster:TicketRead"},
 		"GameLiftFleetHost": gamelift(`DeregisterCompute DescribeCompute DescribeFleetAttributes
 			DescribeFleetLocationAttributes DescribeRuntimeConfiguration GetComputeAuthToken ListCompute
 			RegisterCompute`),
