@@ -99,6 +99,8 @@ type endedSearch struct {
 	EndedQuery
 	before history.Position
 	from   event.Time
+	// matches is a further condition; nil: there is none. It must be quick.
+	matches func(fleet.RoomID, *fleet.GameSession) bool
 
 	found   []endedFound
 	stopped *history.Position // of the search that stopped first: the results before it may be incomplete
@@ -143,8 +145,8 @@ func (s *endedSearch) wantsRoom(id fleet.RoomID) bool {
 }
 
 // wants reports whether the query selects a game session of a selected room; PlayerID is checked elsewhere.
-func (s *endedSearch) wants(g *fleet.GameSession) bool {
-	return (s.Reason == "" || s.Reason == g.StatusReason) && (s.CreatorID == "" || s.CreatorID == g.CreatorID) &&
+func (s *endedSearch) wants(room fleet.RoomID, g *fleet.GameSession) bool {
+	return (s.matches == nil || s.matches(room, g)) && (s.Reason == "" || s.Reason == g.StatusReason) && (s.CreatorID == "" || s.CreatorID == g.CreatorID) &&
 		(s.Property == nil || slices.Contains(g.Properties, *s.Property))
 }
 
@@ -158,7 +160,7 @@ func (s *endedSearch) had(g *fleet.GameSession) bool {
 func (s *endedSearch) inMemory(ctx context.Context) error {
 	for _, shard := range s.Shards() {
 		part, err := router.Look(ctx, shard, func(m *region.Machine) *endedSearch {
-			part := &endedSearch{EndedQuery: s.EndedQuery, before: s.before, from: s.from}
+			part := &endedSearch{EndedQuery: s.EndedQuery, before: s.before, from: s.from, matches: s.matches}
 			looks := 0
 			for _, r := range m.Rooms() {
 				if s.wantsRoom(r.ID()) {
@@ -187,7 +189,7 @@ func (s *endedSearch) inRoom(r *fleet.Room, looks *int) {
 			return false
 		case at.Compare(s.before) >= 0:
 			return true
-		case s.wants(g) && s.had(g):
+		case s.wants(r.ID(), g) && s.had(g):
 			s.found = append(s.found, endedFound{at, r.ID(), g})
 			n++
 		}
@@ -210,7 +212,7 @@ func (s *endedSearch) inPast(ctx context.Context) error {
 			if err != nil {
 				return false, err
 			}
-			if g != nil && s.wants(g) {
+			if g != nil && s.wants(e.RoomID, g) {
 				s.found = append(s.found, endedFound{e.Position, e.RoomID, g})
 				n++
 			}
@@ -242,7 +244,7 @@ func (s *endedSearch) ofPlayer(ctx context.Context) error {
 				return err
 			}
 		}
-		if g == nil || !g.HasEnded() || !s.wants(g) || g.Ended < s.from {
+		if g == nil || !g.HasEnded() || !s.wants(e.Room, g) || g.Ended < s.from {
 			continue
 		}
 		if at := history.PositionOf(e.At, g); at.Compare(s.before) < 0 {
@@ -258,13 +260,7 @@ func (s *endedSearch) describe(f endedFound) *EndedSession {
 		GameSessionArn: s.names.GameSessionARN(f.room, g.ID), FleetID: string(f.room.Fleet), Location: f.room.Location,
 		Compute: g.Host.Compute, Name: g.Name, CreatorID: g.CreatorID, Placement: g.Placement,
 		StartTime: g.Created.Time(), EndTime: g.Ended.Time(), Reason: g.StatusReason,
-		PlayerSessions: int(g.Archived) + len(g.PastPlayers),
-	}
-	for _, p := range g.Properties {
-		if out.Properties == nil {
-			out.Properties = map[string]string{}
-		}
-		out.Properties[p.Key] = p.Value
+		PlayerSessions: int(g.Archived) + len(g.PastPlayers), Properties: propertyMap(g.Properties),
 	}
 	return out
 }

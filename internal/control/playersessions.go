@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/muster-gg/muster/internal/control/credentials"
 	"github.com/muster-gg/muster/internal/control/history"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
@@ -191,54 +192,74 @@ func (a playerPosition) before(b playerPosition) bool {
 		cmp.Compare(a.Index, b.Index)) < 0
 }
 
+// foundPlayer is a player session with its game session and room.
+type foundPlayer struct {
+	room    fleet.RoomID
+	session *fleet.GameSession
+	player  *fleet.PlayerSession
+}
+
 // describePlayer lists the player sessions of a player. Such a request has no id that contains a place, so it reads
 // every shard.
 func (sr *sessionReader) describePlayer(ctx context.Context, in *wire.DescribePlayerSessionsInput,
 	within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
+	covered := func(id fleet.RoomID) bool { return covers(within, id) }
 	pages := sr.secrets.Pages("DescribePlayerSessions", "player"+string(within), in.PlayerId)
-	var at playerPosition
-	if err := pages.Read(in.NextToken, &at); err != nil {
-		return nil, err
-	}
-	limit := pageSize(in.Limit)
-	found := []wire.PlayerSession{}
-	if !at.Past {
-		inMemory, last, more, err := sr.playerInMemory(ctx, in.PlayerId, within, at, limit)
-		if err != nil {
-			return nil, err
-		}
-		if more {
-			return &wire.DescribePlayerSessionsOutput{PlayerSessions: inMemory, NextToken: pages.Token(last)}, nil
-		}
-		found, at = append(found, inMemory...), playerPosition{Past: true}
-	}
-	past, next, more, err := sr.playerInPast(ctx, in.PlayerId, within, at, limit-len(found))
+	found, next, err := sr.sessionsOfPlayer(ctx, in.PlayerId, within, covered, pages, in.NextToken, pageSize(in.Limit))
 	if err != nil {
 		return nil, err
 	}
-	past = slices.DeleteFunc(past, func(s wire.PlayerSession) bool { // being moved from memory
-		same := func(o wire.PlayerSession) bool { return o.PlayerSessionId == s.PlayerSessionId }
-		return slices.ContainsFunc(found, same)
-	})
-	out := &wire.DescribePlayerSessionsOutput{PlayerSessions: append(found, past...)}
-	if more {
-		out.NextToken = pages.Token(next)
+	out := &wire.DescribePlayerSessionsOutput{PlayerSessions: []wire.PlayerSession{}, NextToken: next}
+	for _, f := range found {
+		out.PlayerSessions = append(out.PlayerSessions, sr.describe(f.room, f.session, f.player))
 	}
 	return out, nil
+}
+
+// sessionsOfPlayer lists the player sessions of a player in rooms of a fleet, or of all, in memory and in the history.
+func (sr *sessionReader) sessionsOfPlayer(
+	ctx context.Context, player string, within fleet.ID, covered func(fleet.RoomID) bool, pages credentials.Pages,
+	token string, limit int,
+) (found []foundPlayer, next string, err error) {
+	var at playerPosition
+	if err := pages.Read(token, &at); err != nil {
+		return nil, "", err
+	}
+	if !at.Past {
+		inMemory, last, more, err := sr.playerInMemory(ctx, player, covered, at, limit)
+		if err != nil {
+			return nil, "", err
+		}
+		if more {
+			return inMemory, pages.Token(last), nil
+		}
+		found, at = inMemory, playerPosition{Past: true}
+	}
+	past, last, more, err := sr.playerInPast(ctx, player, within, covered, at, limit-len(found))
+	if err != nil {
+		return nil, "", err
+	}
+	past = slices.DeleteFunc(past, func(p foundPlayer) bool { // being moved from memory
+		return slices.ContainsFunc(found, func(o foundPlayer) bool { return o.player.ID == p.player.ID })
+	})
+	if more {
+		next = pages.Token(last)
+	}
+	return append(found, past...), next, nil
 }
 
 // playerInMemory lists player sessions of a player after a position; more reports that there are further ones than fit
 // on the page.
 func (sr *sessionReader) playerInMemory(
-	ctx context.Context, player string, within fleet.ID, at playerPosition, limit int,
-) (found []wire.PlayerSession, last playerPosition, more bool, err error) {
+	ctx context.Context, player string, covered func(fleet.RoomID) bool, at playerPosition, limit int,
+) (found []foundPlayer, last playerPosition, more bool, err error) {
 	for _, s := range sr.Shards()[min(int(at.Shard), len(sr.Shards())):] {
 		view, err := router.Look(ctx, s, (*region.Machine).Freeze)
 		if err != nil {
 			return nil, last, false, err
 		}
 		for _, r := range view.Rooms() {
-			if !covers(within, r.ID()) {
+			if !covered(r.ID()) {
 				continue
 			}
 			r.PlayerSessionsOf(player, func(g *fleet.GameSession, s *fleet.PlayerSession) bool {
@@ -250,7 +271,7 @@ func (sr *sessionReader) playerInMemory(
 				if more = len(found) == limit; more {
 					return false
 				}
-				found, last = append(found, sr.describe(r.ID(), g, s)), here
+				found, last = append(found, foundPlayer{r.ID(), g, s}), here
 				return true
 			})
 			if more {
@@ -263,8 +284,8 @@ func (sr *sessionReader) playerInMemory(
 
 // playerInPast lists player sessions of a player that are in the history.
 func (sr *sessionReader) playerInPast(
-	ctx context.Context, player string, within fleet.ID, at playerPosition, limit int,
-) (found []wire.PlayerSession, next playerPosition, more bool, err error) {
+	ctx context.Context, player string, within fleet.ID, covered func(fleet.RoomID) bool, at playerPosition, limit int,
+) (found []foundPlayer, next playerPosition, more bool, err error) {
 	next = playerPosition{Past: true, Seq: at.Seq, Of: at.Of}
 	var entries []history.Entry
 	err = sr.history.OfPlayer(ctx, player, within, at.Seq, func(e history.Entry) bool {
@@ -278,6 +299,9 @@ func (sr *sessionReader) playerInPast(
 		sessions, err := sr.playerInEntry(ctx, e, player)
 		if err != nil {
 			return nil, next, false, err
+		}
+		if !covered(e.Room) {
+			sessions = nil
 		}
 		for _, s := range sessions[min(next.Of, len(sessions)):] {
 			if len(found) == limit {
@@ -293,15 +317,15 @@ func (sr *sessionReader) playerInPast(
 
 // playerInEntry lists the player sessions of a player in one entry of the history.
 func (sr *sessionReader) playerInEntry(ctx context.Context, e history.Entry,
-	player string) ([]wire.PlayerSession, error) {
+	player string) ([]foundPlayer, error) {
 	g, err := sr.GameSession(ctx, e.Room, e.Session.ID)
 	if err != nil || g != nil && (!e.Departed || g.Archived <= e.Session.Archived) {
 		return nil, err // it is being moved, and was listed from memory
 	}
-	var sessions []wire.PlayerSession
+	var sessions []foundPlayer
 	for _, s := range e.Session.PlayerSessions() {
 		if s.PlayerID == player {
-			sessions = append(sessions, sr.describe(e.Room, e.Session, s))
+			sessions = append(sessions, foundPlayer{e.Room, e.Session, s})
 		}
 	}
 	return sessions, nil

@@ -43,6 +43,7 @@ type checker struct {
 	players  []playerPlace
 	over     []endedEntry
 	docs     int
+	passing  []uint64
 	errs     []error
 }
 
@@ -146,6 +147,7 @@ func (c *checker) liveSession(g *GameSession) {
 	c.counts.MaximumPlayers += int(g.Maximum)
 	switch g.Status {
 	case Activating:
+		c.passing = append(c.passing, g.Ordinal)
 		h.activating++
 		c.counts.Activating++
 		if len(g.CurrentPlayers)+len(g.PastPlayers) > 0 {
@@ -156,6 +158,7 @@ func (c *checker) liveSession(g *GameSession) {
 		c.doc(g)
 	case Terminating:
 		c.counts.Active++
+		c.passing = append(c.passing, g.Ordinal)
 	default:
 		c.fail("game session %d has the status %q", g.Ordinal, g.Status)
 	}
@@ -321,6 +324,13 @@ func (c *checker) lookups() {
 	}
 	if r.index.Len() != c.docs {
 		c.fail("the index holds %d game sessions; %d are ACTIVE", r.index.Len(), c.docs)
+	}
+	var passing []uint64
+	for g := range r.Passing() {
+		passing = append(passing, g.Ordinal)
+	}
+	if !slices.Equal(passing, c.passing) {
+		c.fail("game sessions %v are ACTIVATING or TERMINATING, by a scan %v", passing, c.passing)
 	}
 }
 

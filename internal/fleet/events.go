@@ -72,6 +72,7 @@ var Commands = []event.Entry{
 	{Number: 123, Type: (*ForgetPlayers)(nil), Level: ArchiveLevel},
 	{Number: 124, Type: (*ReleaseProcess)(nil), Level: LegacyLevel},
 	{Number: 125, Type: (*MoveProcess)(nil), Level: LegacyLevel},
+	{Number: 126, Type: (*ReleasePlayer)(nil), Level: ReleaseLevel},
 }
 
 // ComputeRegistered adds a compute.

@@ -74,3 +74,12 @@ func (r *Room) FleetEvents(from, to event.Time) []*FleetEvent {
 	})
 	return found
 }
+
+// LastFleetEvents returns the last fleet events, the newest first.
+func (r *Room) LastFleetEvents(limit int) (found []*FleetEvent) {
+	r.fleetEvents.Reverse(func(_ uint64, n *FleetEvent) bool {
+		found = append(found, n)
+		return len(found) < limit
+	})
+	return found
+}

@@ -211,6 +211,45 @@ func (e *PlayerRemoved) apply(r *Room) {
 	r.changeSession(e.Session, func(g *GameSession) { r.freeSlots(g, Completed, e.At, e.Index) })
 }
 
+// ReleaseLevel is the feature level from which a reservation can be released.
+const ReleaseLevel = 6
+
+// ReleasePlayer ends the reservation of a player before its time: the player session is TIMEDOUT. Repeating it changes
+// nothing. The answer is the *PlayerSession. NotFound; InvalidRequest if the player has connected.
+type ReleasePlayer struct {
+	GameSession   string          `cbor:"1,keyasint,omitzero"`
+	PlayerSession PlayerSessionID `cbor:"2,keyasint,omitzero"`
+}
+
+func (c ReleasePlayer) decide(r *Room, now event.Time) ([]any, error) {
+	g, p := c.find(r)
+	switch {
+	case p == nil:
+		return nil, fault.New(fault.NotFound, "Player session %s not found", c.PlayerSession)
+	case p.Status == TimedOut:
+		return nil, nil
+	case p.Status != Reserved:
+		return nil, fault.New(fault.InvalidRequest, "Player session %s is %s: only a RESERVED one can be released. The "+
+			"game server ends one that is ACTIVE, with RemovePlayerSession.", c.PlayerSession, p.Status)
+	}
+	return []any{&PlayersTimedOut{Session: g.Ordinal, Indexes: []uint32{p.Index}, At: now}}, nil
+}
+
+func (c ReleasePlayer) answer(r *Room) any {
+	_, p := c.find(r)
+	return p
+}
+
+// find returns the game session and the player session; nil if there is none.
+func (c ReleasePlayer) find(r *Room) (*GameSession, *PlayerSession) {
+	g, ok := r.session(c.GameSession)
+	if !ok {
+		return nil, nil
+	}
+	p, _ := g.PlayerSession(c.PlayerSession)
+	return g, p
+}
+
 // expireReservations returns the event that ends the expired reservations.
 func expireReservations(g *GameSession, now event.Time) []any {
 	var late []uint32

@@ -77,6 +77,7 @@ type Room struct {
 	byID        *textIndex                     // game sessions by their id
 	byPlayer    *textIndex                     // game sessions by the ids of their players
 	index       *search.Index                  // ACTIVE game sessions
+	passing     btree.Set[uint64]              // ordinals of those that are ACTIVATING or TERMINATING
 	fleetEvents btree.Map[uint64, *FleetEvent] // fleet events
 	counts      Counts
 
@@ -177,6 +178,7 @@ func (r *Room) Freeze() *Room {
 	c.byID = r.byID.copy()
 	c.byPlayer = r.byPlayer.copy()
 	c.index = r.index.Copy()
+	c.passing = *r.passing.Copy()
 	c.fleetEvents = *r.fleetEvents.Copy()
 	c.live = nil
 	r.generation++

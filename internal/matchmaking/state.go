@@ -223,6 +223,47 @@ func (s *State) ActiveTickets(configurationID string) int {
 	return n
 }
 
+// TicketOf returns the active ticket of a player. Only the writer may call it.
+func (s *State) TicketOf(player string) (*Ticket, bool) {
+	id, ok := s.players[player]
+	if !ok {
+		return nil, false
+	}
+	return s.tickets.Get(id)
+}
+
+// SearchingCount returns the number of SEARCHING tickets, and the start of the oldest; 0 if there is none.
+func (s *State) SearchingCount() (n int, oldest event.Time) {
+	first, _ := s.open.Min()
+	return s.open.Len(), first.at
+}
+
+// From calls visit with the records whose ids are not before an id, in order of id, until it returns false.
+func (s *State) From(id string, visit func(*Ticket) bool) {
+	s.tickets.Ascend(id, func(_ string, r *Ticket) bool { return visit(r) })
+}
+
+// LastStarted calls visit with the SEARCHING tickets before a start and id, until it returns false; those that started
+// last come first.
+func (s *State) LastStarted(before event.Time, id string, visit func(*Ticket) bool) {
+	s.descend(s.open, moment{before, id}, visit)
+}
+
+// LastEnded is LastStarted for tickets that have ended, by their end. Only the writer may call it.
+func (s *State) LastEnded(before event.Time, id string, visit func(*Ticket) bool) {
+	s.descend(s.ended, moment{before, id}, visit)
+}
+
+func (s *State) descend(in *btree.BTreeG[moment], before moment, visit func(*Ticket) bool) {
+	in.Descend(before, func(m moment) bool {
+		if m == before {
+			return true
+		}
+		t, _ := s.tickets.Get(m.id)
+		return visit(t)
+	})
+}
+
 // EndedBefore lists up to limit tickets that ended before the given time, the earliest first. Only the writer may call
 // it.
 func (s *State) EndedBefore(before event.Time, limit int) []*Ticket {

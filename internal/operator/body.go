@@ -12,12 +12,13 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// maxBody is the maximum size of a request's body in bytes.
+// maxBody is the maximum size of a request's body in bytes, if its endpoint has no other.
 const maxBody = 64 << 10
 
-// readBody reads the body of a request. Its size and type are checked before the signature, which covers it.
-func readBody(r *http.Request, expected bool) ([]byte, error) {
-	if !expected {
+// readBody reads the body of a request of at most limit bytes; 0: the request has none. Its size and type are checked
+// before the signature, which covers it.
+func readBody(r *http.Request, limit int) ([]byte, error) {
+	if limit == 0 {
 		if r.ContentLength != 0 {
 			return nil, fault.New(fault.InvalidRequest, "The request must have no body.")
 		}
@@ -28,12 +29,12 @@ func readBody(r *http.Request, expected bool) ([]byte, error) {
 		return nil, fault.New(fault.InvalidRequest, "Content-Type is %.100q: it must be application/json.",
 			r.Header.Get("Content-Type"))
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	body, err := io.ReadAll(io.LimitReader(r.Body, int64(limit)+1))
 	switch {
 	case err != nil:
 		return nil, fault.New(fault.InvalidRequest, "The body could not be read: send as much as Content-Length says.")
-	case len(body) > maxBody:
-		return nil, fault.New(fault.InvalidRequest, "The body is too large: it may have %d bytes.", maxBody)
+	case len(body) > limit:
+		return nil, fault.New(fault.InvalidRequest, "The body is too large: it may have %d bytes.", limit)
 	}
 	return body, nil
 }

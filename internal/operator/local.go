@@ -33,7 +33,7 @@ func localOf(r *http.Request) *local {
 
 // authenticateLocal is authenticate for a local request.
 func (d *Handler) authenticateLocal(r *route, c *call, l *local) error {
-	body, err := readBody(c.Request, r.input != nil)
+	body, err := readBody(c.Request, r.bodyLimit())
 	if err != nil {
 		return err
 	}

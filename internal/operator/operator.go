@@ -2,7 +2,13 @@
 //
 //	GET    /v1/placements/{id}        a placement with its trail: candidates, attempts and reasons
 //	GET    /v1/tickets/{id}/explain   why a matchmaking ticket waits
+//	GET    /v1/game-sessions          the game sessions of the region, by filters
 //	GET    /v1/game-sessions/{id}/timeline   what happened to a game session and its players, and when
+//	GET    /v1/overview               the state of the region in a few numbers, and what needs attention
+//	GET    /v1/search                 what an id, a name, an address or a player id may mean
+//	POST   /v1/rulesets/check, /v1/rulesets/simulate   check a rule set, and match tickets with it
+//	GET    /v1/players/{id}           the player sessions and tickets of a player; a reservation can be released
+//	GET    /v1/queues/{name}/placements, /v1/configurations/{name}/tickets   those in memory
 //	GET    /v1/gamesessions/ended     ended game sessions, by time and filters
 //	GET    /v1/events                 the event feed
 //	GET    /v1/backup                 the whole region as one file
@@ -61,6 +67,13 @@ type Region interface {
 	PlacementTrail(ctx context.Context, id string) (*control.PlacementTrail, error)
 	ExplainTicket(ctx context.Context, id string) (*control.TicketExplanation, error)
 	Timeline(ctx context.Context, id string, players int) (*control.Timeline, error)
+	ListSessions(ctx context.Context, q control.SessionQuery) (*control.SessionList, error)
+	Player(ctx context.Context, q control.PlayerQuery) (*control.Player, error)
+	ReleasePlayerSession(ctx context.Context, player, id string) (*control.PlayerSessionRow, error)
+	QueuePlacements(ctx context.Context, q control.RowQuery) (*control.PlacementList, error)
+	ConfigurationTickets(ctx context.Context, q control.RowQuery) (*control.TicketList, error)
+	Lookup(ctx context.Context, q control.LookupQuery) (*control.Lookup, error)
+	Overview(ctx context.Context, hidden func(fleetID string) bool) (*control.Overview, error)
 	EndedSessions(ctx context.Context, q control.EndedQuery) (*control.EndedSessions, error)
 }
 
@@ -107,6 +120,7 @@ type Handler struct {
 	verifier *sigv4.Verifier
 	mux      *http.ServeMux
 	lines    *loglimit.Limiter // limits the log: some callers are not authenticated
+	busy     chan struct{}     // holds an element while a simulation runs
 	stopped  chan struct{}     // ends the streams that follow, and backups
 	stop     sync.Once
 }
@@ -115,6 +129,7 @@ type Handler struct {
 func New(c Config) *Handler {
 	d := &Handler{
 		Config: c, mux: http.NewServeMux(), lines: loglimit.New(c.Clock), stopped: make(chan struct{}),
+		busy:     make(chan struct{}, 1),
 		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew, MaxExpires: maxExpires, Open: c.Open}),
 	}
 	var paths []string

@@ -57,6 +57,46 @@ func (region) Timeline(_ context.Context, id string, players int) (*control.Time
 	return &control.Timeline{GameSessionArn: timelineARN, FleetID: timelineFleet, Omitted: players}, nil
 }
 
+// ListSessions answers with what it understood.
+func (region) ListSessions(_ context.Context, q control.SessionQuery) (*control.SessionList, error) {
+	hides := q.Hidden != nil && q.Hidden(timelineFleet)
+	q.Hidden = nil
+	return &control.SessionList{NextToken: fmt.Sprintf("%+v hides %v", q, hides)}, nil
+}
+
+// Player knows player anna.
+func (region) Player(_ context.Context, q control.PlayerQuery) (*control.Player, error) {
+	hides := q.Hidden != nil && q.Hidden(timelineFleet)
+	return &control.Player{PlayerID: q.PlayerID, NextToken: fmt.Sprint(q.Limit, q.NextToken, hides)}, nil
+}
+
+func (region) ReleasePlayerSession(_ context.Context, player, id string) (*control.PlayerSessionRow, error) {
+	if player != "anna" {
+		return nil, fault.New(fault.NotFound, "Player %q has no player session %s", player, id)
+	}
+	return &control.PlayerSessionRow{PlayerID: player, PlayerSessionID: id}, nil
+}
+
+func (region) QueuePlacements(_ context.Context, q control.RowQuery) (*control.PlacementList, error) {
+	return &control.PlacementList{NextToken: fmt.Sprintf("%+v", q)}, nil
+}
+
+func (region) ConfigurationTickets(_ context.Context, q control.RowQuery) (*control.TicketList, error) {
+	return &control.TicketList{NextToken: fmt.Sprintf("%+v", q)}, nil
+}
+
+func (region) Lookup(_ context.Context, q control.LookupQuery) (*control.Lookup, error) {
+	return &control.Lookup{Hits: []control.LookupHit{{Kind: "player", ID: q.Text}}}, nil
+}
+
+func (region) Overview(_ context.Context, hidden func(string) bool) (*control.Overview, error) {
+	o := &control.Overview{Region: "us-west-2", Fleets: 3}
+	if hidden != nil && hidden(timelineFleet) {
+		o.Fleets--
+	}
+	return o, nil
+}
+
 // EndedSessions answers with what it understood.
 func (region) EndedSessions(_ context.Context, q control.EndedQuery) (*control.EndedSessions, error) {
 	return &control.EndedSessions{NextToken: fmt.Sprintf("%+v %v", q, q.Property)}, nil

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"net/http"
 	"regexp"
@@ -39,6 +40,7 @@ const (
 // An endpoint serves a route.
 type endpoint struct {
 	input func() any             // makes a value for the JSON of the body; nil: the request must have no body
+	limit int                    // of the body, in bytes; 0: maxBody
 	names func(c *call) []string // KIND/NAME of the resources that the body names; may be nil
 	serve func(d *Handler, w http.ResponseWriter, c *call) error
 }
@@ -77,6 +79,20 @@ func taking[T any](names func(*call, *T) []string, do func(*Handler, *call, *T) 
 		e.names = func(c *call) []string { return names(c, c.input.(*T)) }
 	}
 	return e
+}
+
+// upTo returns the endpoint with another limit of the body, in bytes.
+func (e endpoint) upTo(limit int) endpoint {
+	e.limit = limit
+	return e
+}
+
+// bodyLimit returns the maximum size of the body in bytes; 0: there must be none.
+func (e *endpoint) bodyLimit() int {
+	if e.input == nil {
+		return 0
+	}
+	return cmp.Or(e.limit, maxBody)
 }
 
 // method returns the method of the pattern.
@@ -149,7 +165,7 @@ func (d *Handler) authenticate(r *route, w http.ResponseWriter, c *call) error {
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTime))
-	body, err := readBody(c.Request, r.input != nil)
+	body, err := readBody(c.Request, r.bodyLimit())
 	if err != nil {
 		return err
 	}
@@ -176,7 +192,7 @@ func (d *Handler) resources(r *route, c *call) (arns []string) {
 		for name := range strings.FieldsSeq(r.resource) {
 			names = append(names, wildcard.ReplaceAllStringFunc(name, func(w string) string {
 				if w == "{fleet}" {
-					return fleetIn(c.PathValue("id"))
+					return d.fleetOf(c)
 				}
 				return c.PathValue(strings.Trim(w, "{}"))
 			}))
@@ -188,6 +204,14 @@ func (d *Handler) resources(r *route, c *call) (arns []string) {
 		arns = append(arns, d.resource(groupName(name)))
 	}
 	return arns
+}
+
+// fleetOf returns the fleet that a request is about: that of the game session in the path, or of the parameter.
+func (*Handler) fleetOf(c *call) string {
+	if id := c.PathValue("id"); id != "" {
+		return fleetIn(id)
+	}
+	return cmp.Or(c.URL.Query().Get("fleet"), anyFleet)
 }
 
 // resource returns the ARN of a resource of these requests.

@@ -148,6 +148,35 @@ func (s *State) Pending(visit func(*Placement) bool) {
 	})
 }
 
+// PendingCount returns the number of PENDING placements.
+func (s *State) PendingCount() int { return s.pending.Len() }
+
+// From calls visit with the records whose ids are not before an id, in order of id, until it returns false.
+func (s *State) From(id string, visit func(*Placement) bool) {
+	s.placements.Ascend(id, func(_ string, r *Placement) bool { return visit(r) })
+}
+
+// LastStarted calls visit with the PENDING placements before a start and id, until it returns false; those that started
+// last come first.
+func (s *State) LastStarted(before event.Time, id string, visit func(*Placement) bool) {
+	s.descend(s.pending, moment{before, id}, visit)
+}
+
+// LastEnded is LastStarted for placements that have ended, by their end.
+func (s *State) LastEnded(before event.Time, id string, visit func(*Placement) bool) {
+	s.descend(s.ended, moment{before, id}, visit)
+}
+
+func (s *State) descend(in *btree.BTreeG[moment], before moment, visit func(*Placement) bool) {
+	in.Descend(before, func(m moment) bool {
+		if m == before {
+			return true
+		}
+		p, _ := s.placements.Get(m.id)
+		return visit(p)
+	})
+}
+
 // EndedBefore lists up to limit placements that ended before the given time, the earliest first.
 func (s *State) EndedBefore(before event.Time, limit int) []*Placement {
 	var ended []*Placement

@@ -14,10 +14,11 @@ const (
 		" GetAccessKeyLastUsed GetUser GetUserPolicy ListAccessKeys ListUserPolicies ListUsers PutUserPolicy" +
 		" UpdateAccessKey"
 	musterActions = "AssignmentDelete AssignmentPut AuditRead BackupCreate ConsoleUse EndedSessionRead EventRead" +
-		" GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate LegacyRead NodeRead" +
-		" NodeRemove PlacementRead PolicyCheck PolicyDelete PolicyPut PolicyRead ProviderDelete ProviderPut" +
-		" ProviderRead RoleDelete RolePut RoleRead RootKeyRotate SecretRotate SessionEnd SessionRead SettingsPut" +
-		" SettingsRead TicketExplain Unlock UserDelete UserPut UserRead"
+		" GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate LegacyRead" +
+		" NodeRead NodeRemove OverviewRead PlacementRead PlayerRead PlayerRelease PolicyCheck" +
+		" PolicyDelete PolicyPut PolicyRead ProviderDelete ProviderPut ProviderRead RoleDelete RolePut" +
+		" RoleRead RootKeyRotate RuleSetCheck RuleSetSimulate SearchRead SecretRotate SessionEnd SessionRead" +
+		" SettingsPut SettingsRead TicketExplain TicketRead Unlock UserDelete UserPut UserRead"
 	stsActions = "AssumeRole AssumeRoleWithWebIdentity GetAccessKeyInfo GetCallerIdentity GetSessionToken" +
 		" SetSourceIdentity TagSession"
 )

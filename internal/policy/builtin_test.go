@@ -64,7 +64,7 @@ func TestBuiltins(t *testing.T) {
 			case "DeleteFleet", "DeleteFleetLocations", "DeleteContainerFleet", "DeleteLocation",
 				"DeleteGameServerGroup":
 				return false
-			case "PolicyCheck", "TicketExplain", "ConsoleUse":
+			case "PolicyCheck", "TicketExplain", "ConsoleUse", "PlayerRelease", "RuleSetCheck", "RuleSetSimulate":
 				return true
 			}
 			return service == "gamelift" || service == "cloudwatch" || service == "muster" && name != "AuditRead" &&
@@ -83,7 +83,8 @@ func TestBuiltins(t *testing.T) {
 		}),
 		"MusterViewer": slices.Concat(metricReads, []string{"muster:ConsoleUse", "muster:EndedSessionRead",
 			"muster:EventRead", "muster:GameSessionRead", "muster:LegacyRead", "muster:NodeRead",
-			"muster:PlacementRead", "muster:TicketExplain"}),
+			"muster:OverviewRead", "muster:PlacementRead", "muster:PlayerRead", "muster:RuleSetCheck",
+			"muster:SearchRead", "muster:TicketExplain", "muster:TicketRead"}),
 		"GameLiftFleetHost": gamelift(`DeregisterCompute DescribeCompute DescribeFleetAttributes
 			DescribeFleetLocationAttributes DescribeRuntimeConfiguration GetComputeAuthToken ListCompute
 			RegisterCompute`),

@@ -145,7 +145,8 @@ func repeatableInRoom(c fleet.Command) bool {
 	switch c.(type) {
 	case fleet.RegisterCompute, fleet.IssueToken, fleet.ConnectProcess, fleet.ReadyProcess, fleet.EndProcess,
 		fleet.CreateGameSession, fleet.ActivateGameSession, fleet.TerminateGameSession, fleet.ConfirmGameSession,
-		fleet.ReservePlayers, fleet.ClaimGameSession, fleet.BackfillGameSession, fleet.AcceptPlayer, fleet.RemovePlayer:
+		fleet.ReservePlayers, fleet.ClaimGameSession, fleet.BackfillGameSession, fleet.AcceptPlayer, fleet.RemovePlayer,
+		fleet.ReleasePlayer:
 		return true
 	}
 	return false

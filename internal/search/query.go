@@ -1,11 +1,14 @@
 package search
 
+import "iter"
+
 // A Query selects and sorts documents.
 type Query struct {
 	Filter *Filter // nil matches everything
 	Sort   Sort
 	Limit  int       // maximum number of hits; 0 or less: none
 	After  *Position // the last hit of the previous page; nil for the first page
+	Until  *Position // hits after it are not needed; nil: all are
 	Source uint32    // identifies an index among those searched together; the same on every page
 }
 
@@ -21,7 +24,7 @@ func (x *Index) Search(q Query) []Hit {
 	if q.Limit <= 0 {
 		return nil
 	}
-	if q.Sort.operand == created {
+	if q.Sort.ByCreation() {
 		return x.walk(q)
 	}
 	return x.best(q)
@@ -35,12 +38,16 @@ func (x *Index) walk(q Query) []Hit {
 		return nil
 	}
 	var hits []Hit
+	_, until := q.bounds()
 	x.visit(x.plan(q.Filter, stoppingEarly), from, q.Sort.descending, func(d *Doc) bool {
 		if w.passed(d, q.Sort.descending) {
 			return false
 		}
 		if q.Filter.Match(d) {
 			r := q.Sort.rank(d, q.Source)
+			if q.Until != nil && q.Sort.compare(&r, &until) > 0 {
+				return false
+			}
 			hits = append(hits, Hit{d, r.position()})
 		}
 		return len(hits) < q.Limit
@@ -50,19 +57,32 @@ func (x *Index) walk(q Query) []Hit {
 
 // best searches in any other order: it visits every candidate and keeps the first q.Limit.
 func (x *Index) best(q Query) []Hit {
+	sets := x.plan(q.Filter, readingAll)
+	sets = sets[:min(len(sets), 1)] // reading the smallest is faster than intersecting sets
+	return q.Among(func(visit func(*Doc) bool) { x.visit(sets, 0, false, visit) })
+}
+
+// Among is Search among docs in any order, which may be in no index.
+func (q *Query) Among(docs iter.Seq[*Doc]) []Hit {
 	top := top{sort: q.Sort, limit: q.Limit}
-	var after rank
+	after, until := q.bounds()
+	for d := range docs {
+		r := q.Sort.rank(d, q.Source)
+		if (q.After == nil || q.Sort.compare(&r, &after) > 0) && (q.Until == nil || q.Sort.compare(&r, &until) <= 0) &&
+			top.wants(&r) && q.Filter.Match(d) {
+			top.add(candidate{r, d})
+		}
+	}
+	return top.hits()
+}
+
+// bounds returns the ranks of After and Until, if they are set.
+func (q *Query) bounds() (after, until rank) {
 	if q.After != nil {
 		after = q.After.rank()
 	}
-	sets := x.plan(q.Filter, readingAll)
-	sets = sets[:min(len(sets), 1)] // reading the smallest is faster than intersecting sets
-	x.visit(sets, 0, false, func(d *Doc) bool {
-		r := q.Sort.rank(d, q.Source)
-		if (q.After == nil || q.Sort.compare(&r, &after) > 0) && top.wants(&r) && q.Filter.Match(d) {
-			top.add(candidate{r, d})
-		}
-		return true
-	})
-	return top.hits()
+	if q.Until != nil {
+		until = q.Until.rank()
+	}
+	return after, until
 }

@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,9 @@ type Sort struct {
 	key        string // of a property
 	descending bool
 }
+
+// ByCreation reports whether the order is that of creation, which is the cheapest.
+func (s Sort) ByCreation() bool { return s.operand == created }
 
 // ParseSort parses a sort expression: an operand, then ASC (optional) or DESC. "" is the order of creation. Errors are
 // as for ParseFilter.
@@ -142,6 +146,15 @@ func Merge(s Sort, limit int, lists ...[]Hit) []Hit {
 		next[best]++
 	}
 	return merged
+}
+
+// First sorts hits, and returns the first ones up to the limit.
+func (s Sort) First(limit int, hits []Hit) []Hit {
+	slices.SortFunc(hits, func(a, b Hit) int {
+		ra, rb := a.Position.rank(), b.Position.rank()
+		return s.compare(&ra, &rb)
+	})
+	return hits[:min(limit, len(hits))]
 }
 
 func (s Sort) before(a, b Hit) bool {

@@ -33,6 +33,27 @@ func (t *Trail) Read(ctx context.Context, q Query, visit func(cursor string, lin
 	return t.cfg.Feed.Read(ctx, after, r.message)
 }
 
+// ReadLast is Read within the last messages of the trail; each has the records of a moment.
+func (t *Trail) ReadLast(ctx context.Context, messages uint64, q Query,
+	visit func(cursor string, line []byte) (more bool)) error {
+	if t == nil {
+		return nil
+	}
+	r, err := t.reader(q, visit)
+	if err != nil {
+		return err
+	}
+	after, err := r.start(ctx)
+	if err != nil {
+		return err
+	}
+	last, err := t.cfg.Feed.Last(ctx)
+	if err != nil {
+		return err
+	}
+	return t.cfg.Feed.Read(ctx, max(after, last-min(last, messages)), r.message)
+}
+
 // Follow is a Read that waits for new records. Without After and Since it begins with the next one. It returns nil when
 // visit returns false or the limit is reached, or the cause of ctx.
 func (t *Trail) Follow(ctx context.Context, q Query, visit func(cursor string, line []byte) (more bool)) error {

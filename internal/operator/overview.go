@@ -1,0 +1,92 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/control/audit"
+)
+
+const (
+	recentTime    = 10 * time.Minute // how far back an overview looks in the audit trail
+	recentChanges = 20               // of an overview
+	recentBatches = 500              // messages of the trail that are read for them
+)
+
+// An Overview is the state of the region. What the caller may not read is absent.
+type Overview struct {
+	*control.Overview
+	Nodes   []Node   `json:"nodes,omitempty"`   // of a cluster
+	Changes []Change `json:"changes,omitempty"` // calls of the last 10 minutes that changed something, newest first
+}
+
+// A Change is a call that changed something.
+type Change struct {
+	Time      time.Time `json:"time"`
+	Name      string    `json:"name"`           // of the event: CreateFleet, UserPut
+	User      string    `json:"user,omitempty"` // who did it: a name, or an ARN
+	Resources []string  `json:"resources,omitempty"`
+}
+
+func (d *Handler) overview(c *call) (any, error) {
+	if _, err := parameters(c.URL.Query()); err != nil {
+		return nil, err
+	}
+	o, err := d.Region.Overview(c.Context(), d.hidden(c))
+	if err != nil {
+		return nil, err
+	}
+	out := &Overview{Overview: o}
+	if d.Access.Permits(c.id, c.from, action("NodeRead")) {
+		if list, err := d.Nodes.List(c.Context()); err == nil { // an error: it is no cluster, or does not know now
+			out.Nodes = list.Nodes
+		}
+	}
+	if c.id != nil && d.Access.Permits(c.id, c.from, action("AuditRead")) {
+		if out.Changes, err = d.changesSince(c.Context(), d.Clock.Now().Add(-recentTime)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// changesSince returns the newest calls in the audit trail that changed something, newest first.
+func (d *Handler) changesSince(ctx context.Context, since time.Time) (list []Change, err error) {
+	var failed error
+	err = d.Access.Trail().ReadLast(ctx, recentBatches, audit.Query{Since: since}, func(_ string, line []byte) bool {
+		var r audit.Record
+		if failed = json.Unmarshal(line, &r); failed != nil {
+			return false
+		}
+		if !r.ReadOnly && r.ErrorCode == "" {
+			list = append(list, Change{r.Time, r.Name, identityName(&r.Identity), r.Resources})
+		}
+		if len(list) > 2*recentChanges { // the newest are last
+			list = slices.Delete(list, 0, recentChanges)
+		}
+		return true
+	})
+	slices.Reverse(list)
+	return list[:min(len(list), recentChanges)], errors.Join(err, failed)
+}
+
+func identityName(i *audit.Identity) string {
+	for _, name := range []string{i.SourceIdentity, i.User, i.Arn} {
+		if name != "" {
+			return name
+		}
+	}
+	return i.Type
+}
+
+func (d *Handler) search(c *call) (any, error) {
+	values, err := parameters(c.URL.Query(), "q")
+	if err != nil {
+		return nil, err
+	}
+	return d.Region.Lookup(c.Context(), control.LookupQuery{Text: values["q"], Hidden: d.hidden(c)})
+}
