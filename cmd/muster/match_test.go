@@ -172,7 +172,7 @@ func TestMatchExplain(t *testing.T) {
 			"In 7.5 s rules[Near].maxDistance changes from 50 to 150, which admits 1 of the tickets above.",
 		}},
 		{[]string{"t-1", "--json"}, exitOK, []string{`"poolSize":3`}},
-		{[]string{"t-2"}, exitOK, []string{"No match can ever include it: player p has no value for arena."}},
+		{[]string{"t-2"}, exitOK, []string{"No match can ever include it: player p has no value for arena,"}},
 		{[]string{"t-3"}, exitOK, []string{
 			"Ticket t-3 is REQUIRES_ACCEPTANCE after 4.0 s, and times out in 56.0 s.",
 			"It is in the match m-1 of 2 tickets: t-3, t-4.",

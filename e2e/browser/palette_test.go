@@ -15,6 +15,9 @@ import (
 // maxColours is how many colours a picture has at most. Pages have few; the rest are edges of letters.
 const maxColours = 64
 
+// maxHeight is the height of a picture at most, in pixels: the rest of longer pages is left out.
+const maxHeight = 1600
+
 // small returns a PNG with fewer colours, and so of fewer bytes.
 func small(data []byte) ([]byte, error) {
 	from, err := png.Decode(bytes.NewReader(data))
@@ -22,6 +25,7 @@ func small(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	size := from.Bounds()
+	size.Max.Y = min(size.Max.Y, size.Min.Y+maxHeight)
 	count := map[color.RGBA]int{}
 	for y := size.Min.Y; y < size.Max.Y; y++ {
 		for x := size.Min.X; x < size.Max.X; x++ {

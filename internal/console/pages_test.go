@@ -152,7 +152,7 @@ func TestTicket(t *testing.T) {
 				Example: "t-9: distance 22, at most 10"}},
 			Next: &matcher.Expansion{Seconds: 12, Admits: 9, Changes: []matcher.Change{{Target: "t", To: "20"}}}}}
 	w.shows("GET", "/console/tickets/ken", nil, 200, "The largest match found with it has 5 players: red lacks 3.",
-		"41 other tickets were checked, of which 41 do not fit:",
+		"41 other tickets were checked; 41 do not fit:",
 		"<li>41 fail FairSkill, such as t-9: distance 22, at most 10.</li>",
 		"In 12.0 s t is set to 20, which admits 9 of the tickets above.", "12.5",
 		"a, b", "x 2", "tank", "31 ms")

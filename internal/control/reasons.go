@@ -77,7 +77,11 @@ func checked(e *matcher.Explanation) (r Reason) {
 	case e.Candidates == 1:
 		r.Text = "1 other ticket was checked, and does not fit:"
 	default:
-		r.Text = fmt.Sprintf("%s were checked, of which %d do not fit:", plural(e.Candidates, "other ticket"), rejected)
+		verb := "do"
+		if rejected == 1 {
+			verb = "does"
+		}
+		r.Text = fmt.Sprintf("%d other tickets were checked; %d %s not fit:", e.Candidates, rejected, verb)
 	}
 	return r
 }
