@@ -64,6 +64,11 @@ KILLS ?= 50
 crash: ## kill the service under load, KILLS (50) times and more, and fill its disk; nothing may be lost
 	cd e2e && $(GO) test -count=1 -v -timeout 20m -tags diskfull ./crash -kills $(KILLS)
 
+ONLY ?=
+.PHONY: screenshots
+screenshots: ## take the pictures of the console in docs/images, or those in ONLY (overview,fleet), with Chromium
+	cd e2e && $(GO) test -count=1 -tags screenshots -run '^TestScreenshots$$' ./browser $(if $(ONLY),-only $(ONLY))
+
 NODES  ?= 3
 STRICT ?= true
 .PHONY: fault

@@ -166,23 +166,26 @@ func TestMatchExplain(t *testing.T) {
 		want   []string // parts of what is printed, spaces folded
 	}{
 		{[]string{"t-1"}, exitOK, []string{
-			"ticket t-1 has waited for 12.5 s, in a pool of 3 tickets",
-			"has 1 player: team south has 0 of at least 1 players", "2 rejected by Near t-2: distance 51, at most 50",
-			"1 rejected by the sizes of the teams", "in 7.5 s, which admits 1 more candidate",
-			"rules[Near].maxDistance from 50 to 150",
+			"Ticket t-1 has waited for 12.5 s, in a pool of 3 tickets.",
+			"has 1 player: team south has 0 of at least 1 players", "2 fail Near, such as t-2: distance 51, at most 50.",
+			"1 fails by the sizes of the teams.",
+			"In 7.5 s rules[Near].maxDistance changes from 50 to 150, which admits 1 of the tickets above.",
 		}},
 		{[]string{"t-1", "--json"}, exitOK, []string{`"poolSize":3`}},
-		{[]string{"t-2"}, exitOK, []string{"no match can ever include it: player p has no value for arena"}},
+		{[]string{"t-2"}, exitOK, []string{"No match can ever include it: player p has no value for arena,"}},
 		{[]string{"t-3"}, exitOK, []string{
-			"ticket t-3 is REQUIRES_ACCEPTANCE after 4.0 s; it times out in 56.0 s", "match m-1 of 2 tickets: t-3, t-4",
-			"accepted by p3", "no answer from p4, p5 for 25.5 s more",
+			"Ticket t-3 is REQUIRES_ACCEPTANCE after 4.0 s, and times out in 56.0 s.",
+			"It is in the match m-1 of 2 tickets: t-3, t-4.",
+			"Accepted by p3.", "No answer from p4, p5, for 25.5 s more.",
 		}},
 		{[]string{"t-5"}, exitOK, []string{
-			"ticket t-5 is PLACING", "match m-2 of 1 ticket: t-5", "its placement in the queue games is PENDING",
-			"left out fleet-2 custom-b not in AllowedLocations",
-			"REFUSED fleet-1 custom-a no process is free", "waiting for fleet-1 custom-a 2 of 3",
+			"Ticket t-5 is PLACING", "It is in the match m-2 of 1 ticket: t-5.",
+			"The placement of the match in the queue games is PENDING.",
+			"Left out is fleet-2 in custom-b: not in AllowedLocations.",
+			"REFUSED: fleet-1 in custom-a: no process is free.",
+			"It waits for a server process of fleet-1 in custom-a, as 2 of 3.",
 		}},
-		{[]string{"t-6"}, exitOK, []string{"larger matches tried 120 rejected by FairTeams distance 51, at most 50"}},
+		{[]string{"t-6"}, exitOK, []string{"Larger matches with it were tried, of which none is valid: 120 fail FairTeams: distance 51, at most 50."}},
 		{[]string{"t-9"}, exitFailure, []string{"NotFoundException: Ticket t-9 does not exist."}},
 		{[]string{"odd"}, exitFailure, []string{"the service answered 502 Bad Gateway"}},
 	} {

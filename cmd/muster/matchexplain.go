@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,15 +77,16 @@ func refusal(status string, body []byte) error {
 }
 
 func writeExplanation(to io.Writer, x *control.TicketExplanation) error {
-	t := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	var b strings.Builder
 	for i, r := range x.Reasons() {
 		if i > 0 {
-			fmt.Fprintln(t)
+			b.WriteByte('\n')
 		}
-		fmt.Fprintln(t, r.Text)
-		for _, row := range r.Rows {
-			fmt.Fprintf(t, "  %s\n", strings.Join(row, "\t"))
+		fmt.Fprintln(&b, r.Text)
+		for _, point := range r.Points {
+			fmt.Fprintln(&b, " ", point)
 		}
 	}
-	return t.Flush()
+	_, err := io.WriteString(to, b.String())
+	return err
 }

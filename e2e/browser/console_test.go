@@ -3,6 +3,8 @@ package browser_test
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -62,7 +64,9 @@ func TestConsole(t *testing.T) {
 	p.press(200)
 	p.Is(hostile, "")
 	p.Shows("The game session was created.", "ACTIVATING", "No player has a place yet.")
-	session := p.URL().Query().Get("id")
+	at := p.URL()
+	session := "arn:aws:gamelift:" + s.Region + "::gamesession/" + at.Query().Get("fleet") + "/" +
+		at.Query().Get("location") + "/" + path.Base(at.Path)
 	started := <-server.started
 	if started.Name != hostile {
 		t.Errorf("the game server was asked to start %q", started.Name)
@@ -71,18 +75,42 @@ func TestConsole(t *testing.T) {
 	p.Shows("ACTIVE") // without a reload
 	p.players(server, session)
 	p.Check("console-session")
+	p.backFromSession(session)
 
-	for _, path := range []string{"/console/", "/console/fleets", fleet + "?tab=sessions", fleet + "?tab=events",
+	for _, page := range []string{"/console/", "/console/fleets", fleet + "?tab=sessions", fleet + "?tab=events",
 		fleet + "?tab=metrics&range=15m", fleet + "?tab=metrics&metric=ActiveGameSessions",
-		fleet + "?tab=tags", "/console/game-sessions", "/console/players?id=ada", "/console/queues",
+		fleet + "?tab=tags", "/console/game-sessions", "/console/players/ada", "/console/queues",
 		"/console/matchmaking", "/console/fleets/create"} {
-		p.Go(path, 200)
+		p.Go(page, 200)
 		p.Check("console" + strings.NewReplacer("/", "-", "?", "-", "=", "-", "&", "-").Replace(
-			strings.TrimPrefix(path, fleet)))
+			strings.TrimPrefix(page, fleet)))
 	}
 	p.Go("/console/nowhere", 404)
 	p.Check("console-nowhere")
 	p.end(fleet, session)
+}
+
+// backFromSession opens a game session from a list, goes on to a player in it, and back to both. Their addresses are
+// short, also after those of earlier releases.
+func (p *person) backFromSession(session string) {
+	p.Helper()
+	p.Go("/console/game-sessions", 200)
+	p.choose(`"><script>`, 200)
+	at := "/console/game-sessions/" + path.Base(session)
+	if got := p.URL(); got.Path != at || !strings.HasPrefix(got.Query().Get("fleet"), "fleet-") {
+		p.Errorf("the game session is at %s", got)
+	}
+	p.choose("bob", 200)
+	if got := p.URL().Path; got != "/console/players/bob" {
+		p.Errorf("the player is at %s", got)
+	}
+	p.Back(at)
+	p.Shows("Timeline")
+	p.Back("/console/game-sessions")
+	p.Go("/console/game-session?id="+url.QueryEscape(session), 200)
+	if got := p.URL().Path; got != at {
+		p.Errorf("the game session is at %s", got)
+	}
 }
 
 // createFleet goes through the wizard.

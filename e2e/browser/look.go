@@ -107,12 +107,8 @@ func (b *Tab) Screenshot(name string) {
 	if dir == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, mustertest.Patience)
-	defer cancel()
-	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-	if err == nil {
-		err = os.MkdirAll(dir, 0o755)
-	}
+	picture := b.Picture()
+	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
 		file := strings.NewReplacer("/", "-", " ", "-").Replace(name) + ".png"
 		err = os.WriteFile(filepath.Join(dir, file), picture, 0o644)
@@ -120,4 +116,16 @@ func (b *Tab) Screenshot(name string) {
 	if err != nil {
 		b.Fatalf("take a picture of %s: %v", name, err)
 	}
+}
+
+// Picture returns a picture of the whole page, as PNG.
+func (b *Tab) Picture() []byte {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, mustertest.Patience)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		b.Fatalf("take a picture: %v", err)
+	}
+	return picture
 }

@@ -104,6 +104,13 @@ func (b *Tab) Loads(status int, by func()) {
 	}
 }
 
+// Back goes back to the previous page, and waits until its address has a path.
+func (b *Tab) Back(path string) {
+	b.Helper()
+	value[int](b, "history.back(), 0")
+	mustertest.Eventually(b, "the page is "+path+" again", func() bool { return b.URL().Path == path })
+}
+
 // URL returns the address of the page.
 func (b *Tab) URL() *url.URL {
 	b.Helper()

@@ -401,11 +401,13 @@ func TestSearch(t *testing.T) {
 	for q, want := range map[string]string{
 		"":        "/console/",
 		"fleet-1": "/console/fleets/fleet-1",
-		"arn:aws:gamelift:eu-west-1:1:fleet/fleet-1": "/console/fleets/fleet-1",
-		"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/l/g": "/console/game-session?id=" +
-			"arn%3Aaws%3Agamelift%3Aeu-west-1%3A%3Agamesession%2Ffleet-1%2Fl%2Fg",
+		"arn:aws:gamelift:eu-west-1:1:fleet/fleet-1":          "/console/fleets/fleet-1",
+		"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/l/g": "/console/game-sessions/g?fleet=fleet-1&location=l",
+		"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/g":   "/console/game-sessions/g?fleet=fleet-1",
 		"psess-1": "/console/game-session?id=arn%3Ags",
-		"ada":     "/console/players?id=ada",
+		"ada":     "/console/players/ada",
+		"a/b é?":  "/console/players/a%2Fb%20%C3%A9%3F",
+		"..":      "/console/players?id=..",
 	} {
 		if to := w.do("GET", "/console/search?q="+url.QueryEscape(q), nil).Header().Get("Location"); to != want {
 			t.Errorf("%q leads to %s, want %s", q, to, want)

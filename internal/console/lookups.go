@@ -12,19 +12,33 @@ import (
 type playersBody struct {
 	ID       string
 	Sessions []wire.PlayerSession
-	Next     string
+	Next     string // the address of the next page; "": none
 }
 
-// playersPage shows the player sessions of a player.
+// playersPage asks for a player, and leads to the page of one.
 func playersPage(v *visit) error {
-	b := playersBody{ID: v.form("id")}
+	id := v.form("id")
+	if isSegment(id) {
+		return v.permalink(playerPath(id))
+	}
+	return v.player(id)
+}
+
+func playerPage(v *visit) error { return v.player(v.r.PathValue("id")) }
+
+// player shows the player sessions of a player; "": a form that asks for one.
+func (v *visit) player(id string) error {
+	b := playersBody{ID: id}
 	if b.ID != "" {
 		out, err := call(v, wire.OpDescribePlayerSessions, &wire.DescribePlayerSessionsInput{PlayerId: b.ID,
 			Limit: wire.Some[int32](pageSize), NextToken: v.form("next")})
 		if err != nil {
 			return err
 		}
-		b.Sessions, b.Next = out.PlayerSessions, out.NextToken
+		b.Sessions = out.PlayerSessions
+		if out.NextToken != "" {
+			b.Next = "?" + url.Values{"id": {id}, "next": {out.NextToken}}.Encode()
+		}
 	}
 	return v.show("players", page{Title: "Players", Nav: "/console/players", Live: b.ID != "", Body: b})
 }
@@ -37,7 +51,7 @@ func searchPage(v *visit) error {
 	case q == "":
 		to = Prefix
 	case strings.Contains(q, ":gamesession/"):
-		to = "/console/game-session?id=" + url.QueryEscape(q)
+		to = gameSessionPath(q)
 	case strings.Contains(q, ":fleet/") || strings.HasPrefix(q, "fleet-"):
 		to = "/console/fleets/" + url.PathEscape(q[strings.LastIndexByte(q, '/')+1:])
 	case strings.Contains(q, ":gamesessionqueue/"):
@@ -51,7 +65,7 @@ func searchPage(v *visit) error {
 	case strings.HasPrefix(q, "psess-"):
 		return v.playerSession(q)
 	default:
-		to = "/console/players?id=" + url.QueryEscape(q)
+		to = playerPath(q)
 	}
 	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 	return nil
@@ -66,5 +80,5 @@ func (v *visit) playerSession(id string) error {
 	if len(out.PlayerSessions) == 0 {
 		return fault.New(fault.NotFound, "Player session %s does not exist.", id)
 	}
-	return v.redirect("/console/game-session?id=" + url.QueryEscape(out.PlayerSessions[0].GameSessionId))
+	return v.redirect(gameSessionPath(out.PlayerSessions[0].GameSessionId))
 }

@@ -202,7 +202,7 @@ var functions = template.FuncMap{
 	"query":  url.QueryEscape,
 	"fleet":  func(id string) string { return "/console/fleets/" + url.PathEscape(id) },
 	"gsess":  gameSessionPath,
-	"player": func(id string) string { return "/console/players?id=" + url.QueryEscape(id) },
+	"player": playerPath,
 	"queue":  queuePath, "configuration": configurationPath, "ruleset": ruleSetPath,
 	"pathEscape": url.PathEscape,
 	"join":       func(words []string) string { return strings.Join(words, ", ") },

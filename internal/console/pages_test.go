@@ -152,7 +152,9 @@ func TestTicket(t *testing.T) {
 				Example: "t-9: distance 22, at most 10"}},
 			Next: &matcher.Expansion{Seconds: 12, Admits: 9, Changes: []matcher.Change{{Target: "t", To: "20"}}}}}
 	w.shows("GET", "/console/tickets/ken", nil, 200, "The largest match found with it has 5 players: red lacks 3.",
-		"41 candidates checked.", "<td>FairSkill</td>", "In 12.0 s, which admits 9 more candidates.", "12.5",
+		"41 other tickets were checked; 41 do not fit:",
+		"<li>41 fail FairSkill, such as t-9: distance 22, at most 10.</li>",
+		"In 12.0 s t is set to 20, which admits 9 of the tickets above.", "12.5",
 		"a, b", "x 2", "tank", "31 ms")
 	w.fails["GET /v1/tickets/ken/explain"] = fault.New(fault.InvalidRequest, "It has ended.")
 	w.shows("GET", "/console/tickets/ken", nil, 200, "It has just ended.")

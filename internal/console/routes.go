@@ -30,10 +30,12 @@ var table = []route{
 	{"POST /console/fleets/{fleet}/game-sessions", createGameSession},
 
 	{"GET /console/game-sessions", gameSessionsPage},
-	{"GET /console/game-session", gameSessionPage},
+	{"GET /console/game-sessions/{id}", gameSessionPage},
+	{"GET /console/game-session", gameSessionByID},
 	{"POST /console/game-session/terminate", terminateGameSession},
 
 	{"GET /console/players", playersPage},
+	{"GET /console/players/{id}", playerPage},
 
 	{"GET /console/queues", queuesPage},
 	{"POST /console/queues", createQueue},

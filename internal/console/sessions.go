@@ -65,25 +65,16 @@ func (v *visit) searchSessions(b *sessionsBody, token string, rows int32) error 
 // A sessionBody is a game session with its players.
 type sessionBody struct {
 	wire.GameSession
-	Players  []playerRow
-	Next     string
-	Timeline *timelineView // nil: the person may not see it
+	FleetName string // its id, if the person may not see the fleet, or it has no name
+	Players   []playerRow
+	Next      string
+	Timeline  *timelineView // nil: the person may not see it
 }
 
 // A playerRow is a player session.
 type playerRow struct {
 	wire.PlayerSession
 	Left time.Duration // until a RESERVED one times out
-}
-
-func gameSessionPath(id string) string { return "/console/game-session?id=" + url.QueryEscape(id) }
-
-func gameSessionPage(v *visit) error {
-	b, err := v.gameSession(v.form("id"))
-	if err != nil {
-		return err
-	}
-	return v.showSession(b, nil)
 }
 
 func (v *visit) showSession(b *sessionBody, refused error) error {
@@ -105,6 +96,7 @@ func (v *visit) gameSession(id string) (*sessionBody, error) {
 		return nil, fault.New(fault.NotFound, "Game session %s does not exist.", id)
 	}
 	b := &sessionBody{GameSession: out.GameSessions[0]}
+	b.FleetName = v.fleetName(b.FleetId, b.FleetArn)
 	players, err := call(v, wire.OpDescribePlayerSessions, &wire.DescribePlayerSessionsInput{GameSessionId: id,
 		Limit: wire.Some[int32](pageSize), NextToken: v.form("next")})
 	if err != nil {
@@ -123,6 +115,18 @@ func (v *visit) gameSession(id string) (*sessionBody, error) {
 	return b, err
 }
 
+// fleetName returns the name of a fleet; its id, if it has none, or the person may not see it.
+func (v *visit) fleetName(id, arn string) string {
+	if !v.may("gamelift:DescribeFleetAttributes", []string{arn}) {
+		return id
+	}
+	out, err := call(v, wire.OpDescribeFleetAttributes, &wire.DescribeFleetAttributesInput{FleetIds: []string{id}})
+	if err != nil || len(out.FleetAttributes) == 0 || out.FleetAttributes[0].Name == "" {
+		return id
+	}
+	return out.FleetAttributes[0].Name
+}
+
 func createGameSession(v *visit) error {
 	b, err := v.fleet("sessions")
 	if err != nil {
@@ -138,7 +142,7 @@ func createGameSession(v *visit) error {
 	if err != nil {
 		return v.showFleet(b, err)
 	}
-	return v.redirect("/console/game-session?done=session-created&id=" + url.QueryEscape(out.GameSession.GameSessionId))
+	return v.redirect(gameSessionPath(out.GameSession.GameSessionId) + "&done=session-created")
 }
 
 func terminateGameSession(v *visit) error {
@@ -155,5 +159,5 @@ func terminateGameSession(v *visit) error {
 		}
 		return v.showSession(b, err)
 	}
-	return v.redirect("/console/game-session?done=session-terminated&id=" + url.QueryEscape(id))
+	return v.redirect(gameSessionPath(id) + "&done=session-terminated")
 }

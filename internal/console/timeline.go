@@ -206,7 +206,7 @@ func (r *timelineRow) close(p *control.TimelinePlayer, now time.Time, x int) {
 	if p.Status == fleet.Reserved && p.Expires != nil {
 		left := max(0, p.Expires.Sub(now)).Truncate(time.Second)
 		r.Labels = append(r.Labels, timelineLabel{X: x, Y: r.Middle + 15, Class: "left",
-			Text: fmt.Sprintf("%ds left", int(left.Seconds())), Left: fmt.Sprint(int(left.Seconds()))})
+			Text: fmt.Sprintf("%d s left", int(left.Seconds())), Left: fmt.Sprint(int(left.Seconds()))})
 	}
 }
 

@@ -3,7 +3,6 @@ package console
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -86,7 +85,7 @@ func TestDraw(t *testing.T) {
 		got = append(got, row)
 	}
 	want := []string{"Placement: owait -wait *good 1.2 s", "Game session: owait -wait *good -good> 1.2 s",
-		"ada: owait -wait *good -good> 3.4 s", "bob: owait -wait xbad 1 m 0 s", "cid: owait -wait> 5s left",
+		"ada: owait -wait *good -good> 3.4 s", "bob: owait -wait xbad 1 m 0 s", "cid: owait -wait> 5 s left",
 		"dan: owait -good>"}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -178,7 +177,7 @@ func TestTimelinePage(t *testing.T) {
 		}
 	}
 	w.answers["Timeline"] = line
-	page := func() string { return w.do("GET", "/console/game-session?id="+url.QueryEscape(id), nil).Body.String() }
+	page := func() string { return w.do("GET", gameSessionPath(id), nil).Body.String() }
 	text := page()
 	for _, want := range []string{`<section data-live id="timeline"`, `<svg width="1016" height="240"`,
 		`<td>bob</td><td>TIMEDOUT </td><td>1 m 0.000 s</td>`, `<td>3.400 s</td>`,

@@ -118,7 +118,7 @@ setInterval(() => {
     const left = Number(e.getAttribute("data-left")) - 1;
     if (left < 0) continue;
     e.setAttribute("data-left", String(left));
-    e.textContent = `${left}s left`;
+    e.textContent = `${left} s left`;
   }
 }, 1000);
 
@@ -202,7 +202,7 @@ function edit(area) {
     numbers.replaceChildren();
     for (let i = 1; i <= count; i++) {
       const line = document.createElement(i === bad ? "b" : "span");
-      line.textContent = `${i}\n`;
+      line.textContent = String(i);
       numbers.append(line);
     }
     numbers.scrollTop = area.scrollTop;

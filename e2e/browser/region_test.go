@@ -1,0 +1,386 @@
+//go:build screenshots
+
+package browser_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/e2e/people"
+	"github.com/muster-gg/muster/gameserver"
+	"github.com/muster-gg/muster/internal/mustertest"
+)
+
+// A liveRegion is a service with two fleets, in which people play. Its clock runs as the system's does, and jumps, so
+// that not all is new.
+type liveRegion struct {
+	*people.Service
+	clock *clockwork.FakeClock
+
+	fleets   map[string]types.FleetAttributes // by name
+	sessions []types.GameSession
+	shown    string                        // the ARN of the game session with a picture
+	servers  map[string]*gameserver.Server // by the game session's ARN, after it has started
+	started  chan startedGame
+}
+
+// A startedGame is a game session that a game server was given.
+type startedGame struct {
+	id     string
+	server *gameserver.Server
+}
+
+// The fleets, with the number of their processes.
+var plan = []struct {
+	fleet, location, host, address string
+	processes                      int
+}{
+	{"arena-eu", "custom-fra", "fra-01", "203.0.113.10", 8}, {"arena-eu", "custom-lon", "lon-01", "203.0.113.24", 6},
+	{"arena-us", "custom-iad", "iad-01", "198.51.100.7", 10},
+}
+
+// startRegion fills a region through the API.
+func startRegion(t *testing.T) *liveRegion {
+	r := &liveRegion{clock: clockwork.NewFakeClockAt(time.Now().Add(-22 * time.Hour)),
+		fleets: map[string]types.FleetAttributes{}, servers: map[string]*gameserver.Server{},
+		started: make(chan startedGame, 64)}
+	r.runClock(t)
+	r.Service = people.Start(t, func(c *muster.Config) {
+		c.Clock, c.ClockSkew, c.OpenConsole = r.clock, 24*time.Hour, "on"
+	})
+	r.people()
+	r.createFleets()
+	r.createQueues()
+	r.clock.Advance(21*time.Hour + 50*time.Minute)
+	r.startServers()
+	r.createSessions()
+	r.place()
+	r.match()
+	r.fail()
+	r.clock.Advance(25 * time.Second)
+	r.lateJoin()
+	return r
+}
+
+// runClock lets the clock run until the test has ended.
+func (r *liveRegion) runClock(t *testing.T) {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(stop); <-stopped })
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for last := time.Now(); ; {
+			select {
+			case <-stop:
+				return
+			case now := <-tick.C:
+				r.clock.Advance(now.Sub(last))
+				last = now
+			}
+		}
+	}()
+}
+
+// people adds users, a group and keys.
+func (r *liveRegion) people() {
+	r.AddUser("ana", "administrator")
+	r.AddUser("ben", "developer")
+	r.AddUser("chloe", "read-only", "developer")
+	r.AddUser("dmitri", "operator")
+	r.Manage("POST", "users", object{"name": "eve", "invite": true})
+	r.Manage("POST", "groups", object{"name": "live-ops", "description": "On call for the arenas"})
+	r.Manage("POST", "keys", object{"service": "arena-backend", "name": "backend of production"})
+	r.Manage("POST", "keys", object{"service": "nightly-load-test"})
+}
+
+func (r *liveRegion) createFleets() {
+	locations := map[string][]types.LocationConfiguration{}
+	for _, each := range plan {
+		mustertest.Call(r, r.Client.CreateLocation, &gamelift.CreateLocationInput{LocationName: &each.location})
+		locations[each.fleet] = append(locations[each.fleet], types.LocationConfiguration{Location: &each.location})
+	}
+	for _, name := range []string{"arena-eu", "arena-us"} {
+		r.fleets[name] = *mustertest.Call(r, r.Client.CreateFleet, &gamelift.CreateFleetInput{Name: &name,
+			Description: aws.String("Arena 1.4.2, " + strings.ToUpper(name[6:])), MetricGroups: []string{"arena"},
+			ComputeType: types.ComputeTypeAnywhere, Locations: locations[name],
+			Tags: []types.Tag{{Key: aws.String("game"), Value: aws.String("arena")},
+				{Key: aws.String("release"), Value: aws.String("1.4.2")}}}).FleetAttributes
+	}
+}
+
+// startServers starts the game servers: 24 processes.
+func (r *liveRegion) startServers() {
+	for _, each := range plan {
+		on := r.Compute(*r.fleets[each.fleet].FleetId, each.location, each.host,
+			func(in *gamelift.RegisterComputeInput) { in.IpAddress = &each.address })
+		for i := range each.processes {
+			on.ProcessID = gameserver.NewProcessID()
+			r.startServer(on, 7777+i)
+		}
+	}
+}
+
+func (r *liveRegion) startServer(on gameserver.ServerParameters, port int) {
+	server := gameserver.New(gameserver.Config{Getenv: func(string) string { return "" }})
+	r.Cleanup(func() { server.Close(); server.Wait() })
+	must(r, server.Connect(r.Context(), on))
+	must(r, server.ProcessReady(r.Context(), gameserver.ProcessParameters{
+		Port: port,
+		OnStartGameSession: func(gs gameserver.GameSession) {
+			r.clock.Advance(840 * time.Millisecond) // it loads the map
+			r.Report(server.ActivateGameSession(context.Background()))
+			r.started <- startedGame{gs.GameSessionID, server}
+		},
+		OnProcessTerminate: func() { r.Report(server.ProcessEnding(context.Background())) },
+	}))
+}
+
+// await waits until a game session has started.
+func (r *liveRegion) await(id string) *gameserver.Server {
+	for r.servers[id] == nil {
+		started := <-r.started
+		r.servers[started.id] = started.server
+	}
+	return r.servers[id]
+}
+
+// createSessions creates 15 game sessions, with the players of most of them.
+func (r *liveRegion) createSessions() {
+	maps := []string{"Frostbite", "Old Harbour", "Canopy", "Meridian", "Saltworks"}
+	modes := []string{"ranked", "duel", "free-for-all"}
+	for i := range 15 {
+		each := plan[i%len(plan)]
+		size := []int32{8, 2, 12}[i%3]
+		gs := *mustertest.Call(r, r.Client.CreateGameSession, &gamelift.CreateGameSessionInput{
+			FleetId: r.fleets[each.fleet].FleetId, Location: &each.location, MaximumPlayerSessionCount: &size,
+			Name:      aws.String(fmt.Sprintf("%s %d", maps[i%len(maps)], 401+i)),
+			CreatorId: aws.String("arena-backend"),
+			GameProperties: []types.GameProperty{{Key: aws.String("map"), Value: &maps[i%len(maps)]},
+				{Key: aws.String("mode"), Value: &modes[i%len(modes)]}}}).GameSession
+		r.sessions = append(r.sessions, gs)
+		server := r.await(*gs.GameSessionId)
+		for n := range []int{5, 2, 3, 1, 0}[i%5] {
+			if n < int(size) {
+				r.join(server, *gs.GameSessionId, players[(i*7+n*3)%len(players)], 300*time.Millisecond)
+			}
+		}
+		r.clock.Advance(4 * time.Second)
+	}
+}
+
+var players = []string{"ada", "bjorn", "carmen", "dede", "emil", "fatima", "goran", "hana", "ilse", "jonas", "kaya",
+	"leandro", "mira", "noor", "otto", "priya", "quentin", "rosa", "sven", "tomoko", "ulla", "viktor", "wanda", "xenia",
+	"yusuf", "zora"}
+
+// join reserves a slot for a player, who joins a while later; 0: does not join.
+func (r *liveRegion) join(server *gameserver.Server, session, player string, after time.Duration) {
+	id := mustertest.Call(r, r.Client.CreatePlayerSession, &gamelift.CreatePlayerSessionInput{
+		GameSessionId: &session, PlayerId: &player}).PlayerSession.PlayerSessionId
+	if after > 0 {
+		r.clock.Advance(after)
+		must(r, server.AcceptPlayerSession(r.Context(), *id))
+	}
+}
+
+// createQueues creates queues, and the configurations and rule sets of matchmaking.
+func (r *liveRegion) createQueues() {
+	for name, fleets := range map[string][]string{"ranked": {"arena-eu", "arena-us"}, "duel-us": {"arena-us"}} {
+		var to []types.GameSessionQueueDestination
+		for _, f := range fleets {
+			to = append(to, types.GameSessionQueueDestination{DestinationArn: r.fleets[f].FleetArn})
+		}
+		mustertest.Call(r, r.Client.CreateGameSessionQueue, &gamelift.CreateGameSessionQueueInput{Name: &name,
+			Destinations: to, TimeoutInSeconds: aws.Int32(300), PlayerLatencyPolicies: []types.PlayerLatencyPolicy{
+				{MaximumIndividualPlayerLatencyMilliseconds: aws.Int32(60), PolicyDurationSeconds: aws.Int32(30)},
+				{MaximumIndividualPlayerLatencyMilliseconds: aws.Int32(120)}}})
+	}
+	queue := mustertest.Call(r, r.Client.DescribeGameSessionQueues, &gamelift.DescribeGameSessionQueuesInput{
+		Names: []string{"ranked"}}).GameSessionQueues[0]
+	mustertest.Call(r, r.Client.CreateMatchmakingRuleSet, &gamelift.CreateMatchmakingRuleSetInput{
+		Name: aws.String("four-against-four"), RuleSetBody: aws.String(fourAgainstFour)})
+	mustertest.Call(r, r.Client.CreateMatchmakingConfiguration, &gamelift.CreateMatchmakingConfigurationInput{
+		Name: aws.String("ranked-4v4"), RuleSetName: aws.String("four-against-four"),
+		Description: aws.String("Ranked, four against four"), GameSessionQueueArns: []string{*queue.GameSessionQueueArn},
+		RequestTimeoutSeconds: aws.Int32(180), AcceptanceRequired: aws.Bool(false)})
+}
+
+const fourAgainstFour = `{
+  "name": "four-against-four",
+  "ruleLanguageVersion": "1.0",
+  "playerAttributes": [
+    { "name": "skill", "type": "number", "default": 1000 },
+    { "name": "mode", "type": "string" }
+  ],
+  "teams": [
+    { "name": "red", "minPlayers": 4, "maxPlayers": 4 },
+    { "name": "blue", "minPlayers": 4, "maxPlayers": 4 }
+  ],
+  "rules": [
+    {
+      "name": "FairSkill",
+      "description": "Players are at most 150 points from the average.",
+      "type": "distance",
+      "measurements": [ "flatten(teams[*].players.attributes[skill])" ],
+      "referenceValue": "avg(flatten(teams[*].players.attributes[skill]))",
+      "maxDistance": 150
+    },
+    {
+      "name": "SameMode",
+      "type": "comparison",
+      "operation": "=",
+      "measurements": [ "flatten(teams[*].players.attributes[mode])" ]
+    },
+    { "name": "LowLatency", "type": "latency", "maxLatency": 90 }
+  ],
+  "expansions": [
+    {
+      "target": "rules[FairSkill].maxDistance",
+      "steps": [
+        { "waitTimeSeconds": 60, "value": 300 },
+        { "waitTimeSeconds": 120, "value": 600 }
+      ]
+    }
+  ]
+}`
+
+// place starts a placement that is fulfilled, whose game session has the picture, and one that waits.
+func (r *liveRegion) place() {
+	placed := mustertest.Call(r, r.Client.StartGameSessionPlacement, r.placement("evening-cup-final", 8, 31, 44, 95,
+		"ada", "goran", "mira", "priya")).GameSessionPlacement
+	var arn string
+	mustertest.Eventually(r, "the placement is fulfilled", func() bool {
+		p := mustertest.Call(r, r.Client.DescribeGameSessionPlacement,
+			&gamelift.DescribeGameSessionPlacementInput{PlacementId: placed.PlacementId}).GameSessionPlacement
+		arn = aws.ToString(p.GameSessionArn)
+		return p.Status == types.GameSessionPlacementStateFulfilled
+	})
+	r.shown = arn
+	server := r.await(arn)
+	for _, p := range mustertest.Call(r, r.Client.DescribePlayerSessions,
+		&gamelift.DescribePlayerSessionsInput{GameSessionId: &arn}).PlayerSessions {
+		r.clock.Advance(2600 * time.Millisecond)
+		if *p.PlayerId != "priya" { // whose reservation times out
+			must(r, server.AcceptPlayerSession(r.Context(), *p.PlayerSessionId))
+		}
+	}
+	r.join(server, arn, "tomoko", 3*time.Second)
+	mustertest.Call(r, r.Client.StartGameSessionPlacement, r.placement("late-night-duel", 2, 190, 210, 240,
+		"sven", "wanda"))
+}
+
+// placement is that of players who have the same latencies to Frankfurt, London and Virginia, in milliseconds.
+func (r *liveRegion) placement(id string, size int32, fra, lon, iad float32,
+	names ...string) *gamelift.StartGameSessionPlacementInput {
+	in := &gamelift.StartGameSessionPlacementInput{PlacementId: &id, GameSessionQueueName: aws.String("ranked"),
+		GameSessionName: aws.String("Evening cup, final"), MaximumPlayerSessionCount: &size,
+		GameProperties: []types.GameProperty{{Key: aws.String("map"), Value: aws.String("Frostbite")},
+			{Key: aws.String("mode"), Value: aws.String("ranked")}}}
+	for _, name := range names {
+		in.DesiredPlayerSessions = append(in.DesiredPlayerSessions, types.DesiredPlayerSession{PlayerId: &name})
+		for location, ms := range map[string]float32{"custom-fra": fra, "custom-lon": lon, "custom-iad": iad} {
+			in.PlayerLatencies = append(in.PlayerLatencies, types.PlayerLatency{PlayerId: &name,
+				RegionIdentifier: &location, LatencyInMilliseconds: &ms})
+		}
+	}
+	return in
+}
+
+// match starts tickets that search: seven players who fit, of whom one lacks, and others who do not fit.
+func (r *liveRegion) match() {
+	skills := map[string]float64{"hana": 1040, "ilse": 1010, "jonas": 985, "kaya": 1075, "leandro": 960, "noor": 1450,
+		"otto": 1390, "rosa": 300, "ulla": 1240}
+	for i, name := range []string{"hana", "ilse", "jonas", "kaya", "leandro", "noor", "otto", "rosa", "ulla"} {
+		mode := "capture"
+		if name == "otto" {
+			mode = "deathmatch"
+		}
+		mustertest.Call(r, r.Client.StartMatchmaking, &gamelift.StartMatchmakingInput{
+			ConfigurationName: aws.String("ranked-4v4"), TicketId: aws.String(fmt.Sprintf("ticket-%d", 7401+i)),
+			Players: []types.Player{{PlayerId: &name,
+				LatencyInMs: map[string]int32{"custom-fra": int32(24 + 3*i), "custom-lon": int32(41 + 2*i)},
+				PlayerAttributes: map[string]types.AttributeValue{
+					"skill": {N: aws.Float64(skills[name])}, "mode": {S: &mode}}}}})
+		r.clock.Advance(1100 * time.Millisecond)
+	}
+}
+
+// fail makes calls that are refused, for the audit trail.
+func (r *liveRegion) fail() {
+	_, err := r.Client.DeleteGameSessionQueue(r.Context(), &gamelift.DeleteGameSessionQueueInput{Name: aws.String("x")})
+	if err == nil {
+		r.Fatal("a queue that does not exist was deleted")
+	}
+	_, err = r.Client.DeleteMatchmakingRuleSet(r.Context(),
+		&gamelift.DeleteMatchmakingRuleSetInput{Name: aws.String("four-against-four")})
+	if err == nil {
+		r.Fatal("a rule set in use was deleted")
+	}
+}
+
+// lateJoin lets a player into the game session of the picture after a reservation in it has timed out.
+func (r *liveRegion) lateJoin() {
+	mustertest.Eventually(r, "a reservation times out", func() bool {
+		r.clock.Advance(100 * time.Millisecond)
+		out := mustertest.Call(r, r.Client.DescribePlayerSessions, &gamelift.DescribePlayerSessionsInput{
+			GameSessionId: &r.shown, PlayerSessionStatusFilter: aws.String("TIMEDOUT")})
+		return len(out.PlayerSessions) > 0
+	})
+	r.join(r.servers[r.shown], r.shown, "viktor", 1800*time.Millisecond)
+	r.join(r.servers[r.shown], r.shown, "yusuf", 0)
+	for i, name := range []string{"zora", "xenia", "emil"} {
+		r.join(nil, *r.sessions[i*2].GameSessionId, name, 0)
+	}
+}
+
+// pictures returns the pages to take pictures of.
+func (r *liveRegion) pictures() []picture {
+	eu := "/console/fleets/" + *r.fleets["arena-eu"].FleetId
+	return []picture{
+		{"game-session", "/console/search?q=" + r.shown, "TIMEDOUT", everyWidth}, // first: a reservation runs
+		{"overview", "/console/", "arena-us", everyWidth},
+		{"fleets", "/console/fleets", "arena-us", nil},
+		{"create-fleet", "/console/fleets/create", "Description", nil},
+		{"fleet", eu, "custom-lon", everyWidth},
+		{"fleet-sessions", eu + "?tab=sessions", "Old Harbour", nil},
+		{"fleet-computes", eu + "?tab=computes", "fra-01", nil},
+		{"fleet-events", eu + "?tab=events", "FLEET_CREATED", nil},
+		{"game-sessions", "/console/game-sessions?fleet=" + *r.fleets["arena-us"].FleetId, "Canopy", nil},
+		{"player", "/console/search?q=ada", "Player session", nil},
+		{"queues", "/console/queues", "ranked", nil},
+		{"queue", "/console/queues/ranked", "Free processes", nil},
+		{"placement", "/console/placements/evening-cup-final", "FULFILLED", nil},
+		{"placement-waits", "/console/placements/late-night-duel", "It waits", nil},
+		{"matchmaking", "/console/matchmaking", "ranked-4v4", nil},
+		{"configuration", "/console/matchmaking/ranked-4v4", "four-against-four", nil},
+		{"create-configuration", "/console/matchmaking/create", "Time-out of a ticket", nil},
+		{"ticket", "/console/tickets/ticket-7409", "Why it waits", nil},
+		{"rule-sets", "/console/rule-sets", "four-against-four", nil},
+		{"rule-set", "/console/rule-sets/four-against-four", "FairSkill", nil},
+		{"rule-set-editor", "/console/rule-sets/create?from=four-against-four", "Save as new", nil},
+		{"locations", "/console/locations", "custom-fra", nil},
+		{"events", "/console/events", "MatchmakingSearching", nil},
+		{"cluster", "/console/cluster", "runs alone", nil},
+		{"settings", "/console/settings", "open-console", nil},
+		{"api", "/console/api", "StartMatchmaking", nil},
+		{"api-operation", "/console/api/DescribeFleetAttributes", "Members of the input", nil},
+		{"users", "/console/users", "chloe", nil},
+		{"user", "/console/users/chloe", "Sign-in sessions", nil},
+		{"groups", "/console/groups", "live-ops", nil},
+		{"roles", "/console/roles", "administrator", nil},
+		{"role", "/console/roles/developer", "built-in", nil},
+		{"policies", "/console/policies", "MusterViewer", nil},
+		{"policy", "/console/policies/MusterViewer", "ConsoleUse", nil},
+		{"keys", "/console/keys", "arena-backend", nil},
+		{"audit", "/console/audit", "DeleteMatchmakingRuleSet", nil},
+	}
+}
