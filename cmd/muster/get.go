@@ -127,7 +127,8 @@ with --since those that ended within that time.`,
 // pages asks for page after page until there is none, or there are enough rows. ask returns the token of the next page
 // and the number of rows so far.
 func (*operatorCall) pages(
-	ctx context.Context, path string, query url.Values, limit int, ask func(path string) (next string, n int, err error),
+	ctx context.Context, path string, query url.Values, limit int,
+	ask func(path string) (next string, n int, err error),
 ) error {
 	if limit < 1 {
 		return errors.New("--limit must be at least 1")
@@ -163,7 +164,8 @@ func (a *app) getPlayerCommand() *cobra.Command {
 }
 
 // listing returns a command that lists rows of a queue or configuration, with its flags.
-func (a *app) listing(h help, show func(ctx context.Context, o *operatorCall, name string, q url.Values, limit int) error,
+func (a *app) listing(
+	h help, show func(ctx context.Context, o *operatorCall, name string, q url.Values, limit int) error,
 ) *cobra.Command {
 	var status string
 	var limit int
