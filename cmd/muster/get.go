@@ -34,6 +34,10 @@ func (a *app) getOverviewCommand() *cobra.Command {
 	return a.showCommand(help{
 		use:   "overview",
 		short: "Show the state of the region, and what needs attention",
+		long: `Show how many game sessions, players and server processes there are, what waits, what
+needs attention, and what changed in the last 10 minutes.`,
+		example: `  muster get overview
+  muster get overview --json`,
 	}, cobra.NoArgs, func(ctx context.Context, o *operatorCall, _ []string) error {
 		var v operator.Overview
 		if err := o.ask(ctx, path("overview"), &v); err != nil {
@@ -146,6 +150,9 @@ func (a *app) getPlayerCommand() *cobra.Command {
 	return a.showCommand(help{
 		use:   "player ID",
 		short: "Show the player sessions and tickets of a player",
+		long: `Show up to 100 player sessions of a player in all fleets, and the matchmaking
+tickets that have not ended.`,
+		example: `  muster get player anna`,
 	}, cobra.ExactArgs(1), func(ctx context.Context, o *operatorCall, args []string) error {
 		var p control.Player
 		if err := o.ask(ctx, path("players", args[0]), &p); err != nil {
