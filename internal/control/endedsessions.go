@@ -146,7 +146,8 @@ func (s *endedSearch) wantsRoom(id fleet.RoomID) bool {
 
 // wants reports whether the query selects a game session of a selected room; PlayerID is checked elsewhere.
 func (s *endedSearch) wants(room fleet.RoomID, g *fleet.GameSession) bool {
-	return (s.matches == nil || s.matches(room, g)) && (s.Reason == "" || s.Reason == g.StatusReason) && (s.CreatorID == "" || s.CreatorID == g.CreatorID) &&
+	return (s.matches == nil || s.matches(room, g)) && (s.Reason == "" || s.Reason == g.StatusReason) &&
+		(s.CreatorID == "" || s.CreatorID == g.CreatorID) &&
 		(s.Property == nil || slices.Contains(g.Properties, *s.Property))
 }
 

@@ -94,7 +94,8 @@ func (sr *sessionReader) ListSessions(ctx context.Context, q SessionQuery) (*Ses
 	if err := l.prepare(); err != nil {
 		return nil, err
 	}
-	pages := sr.secrets.Pages("ListSessions", q.FleetID, q.Location, string(q.Status), q.Filter, q.Sort, q.Since.String())
+	pages := sr.secrets.Pages("ListSessions", q.FleetID, q.Location, string(q.Status), q.Filter, q.Sort,
+		q.Since.String())
 	var at listPosition
 	if err := pages.Read(q.NextToken, &at); err != nil {
 		return nil, err

@@ -186,8 +186,9 @@ func (w *world) populate(rooms, sessions int) {
 				game := fmt.Sprintf("gsess-%03d-%d", n, i)
 				err = ask(fleet.ConnectProcess{ProcessKey: key, Idempotency: key.ID},
 					fleet.ReadyProcess{ProcessKey: key, Port: 7777},
-					fleet.CreateGameSession{ID: game, Name: game, Maximum: int32(i % 50), ActivationTimeout: time.Hour, MaxActivations: sessions,
-						Properties: []fleet.Property{{Key: "mode", Value: fmt.Sprint(i % 7)}}})
+					fleet.CreateGameSession{ID: game, Name: game, Maximum: int32(i % 50), ActivationTimeout: time.Hour,
+						MaxActivations: sessions,
+						Properties:     []fleet.Property{{Key: "mode", Value: fmt.Sprint(i % 7)}}})
 				if err == nil && i%100 != 0 {
 					err = ask(fleet.ActivateGameSession{ProcessKey: key, GameSession: game})
 				}

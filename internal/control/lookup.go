@@ -28,7 +28,8 @@ const (
 
 // A LookupQuery asks what a text may mean.
 type LookupQuery struct {
-	Text   string                    // an id, an ARN, a name, the beginning of one of them, an address, or a player's id
+	// Text is an id, an ARN, a name, the beginning of one of them, an address, or the id of a player.
+	Text   string
 	Hidden func(fleetID string) bool // fleets whose game sessions and players are left out; nil: none
 }
 
@@ -269,7 +270,10 @@ func (l *lookup) inShards(ctx context.Context) error {
 			if err = part.inRoom(ctx, r); err != nil {
 				break
 			}
-			r.PlayerSessionsOf(l.text, func(*fleet.GameSession, *fleet.PlayerSession) bool { player = true; return false })
+			r.PlayerSessionsOf(l.text, func(*fleet.GameSession, *fleet.PlayerSession) bool {
+				player = true
+				return false
+			})
 		}
 		part.inParts(view)
 		for _, h := range part.exact {

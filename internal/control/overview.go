@@ -19,7 +19,7 @@ import (
 
 const (
 	recent        = 10 * time.Minute // what an overview shows of the past
-	recentEvents  = 20               // fleet events of a fleet location that are considered for it, and events that it shows
+	recentEvents  = 20               // considered of a fleet location, and shown of all
 	crashLoop     = 3                // abnormal ends of processes of a fleet location within that time
 	waitsTooLong  = 10 * time.Second // from which a waiting placement needs attention
 	maxAttentions = 50

@@ -229,8 +229,8 @@ func (c ReleasePlayer) decide(r *Room, now event.Time) ([]any, error) {
 	case p.Status == TimedOut:
 		return nil, nil
 	case p.Status != Reserved:
-		return nil, fault.New(fault.InvalidRequest, "Player session %s is %s: only a RESERVED one can be released. The "+
-			"game server ends one that is ACTIVE, with RemovePlayerSession.", c.PlayerSession, p.Status)
+		return nil, fault.New(fault.InvalidRequest, "Player session %s is %s: only a RESERVED one can be released. "+
+			"The game server ends one that is ACTIVE, with RemovePlayerSession.", c.PlayerSession, p.Status)
 	}
 	return []any{&PlayersTimedOut{Session: g.Ordinal, Indexes: []uint32{p.Index}, At: now}}, nil
 }

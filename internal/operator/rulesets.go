@@ -102,7 +102,8 @@ func (d *Handler) simulate(c *call, in *simulationInput) (any, error) {
 	case d.busy <- struct{}{}:
 		defer func() { <-d.busy }()
 	default:
-		return nil, fault.New(fault.Throttling, "Another simulation is running on this node. Try again when it has ended.")
+		return nil, fault.New(fault.Throttling, "Another simulation is running on this node. Try again when it "+
+			"has ended.")
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), simulateTime)
 	defer cancel()
@@ -112,8 +113,8 @@ func (d *Handler) simulate(c *call, in *simulationInput) (any, error) {
 	}
 	report, err := matchsim.Run(ctx, rules, tickets, matchsim.Options{Timeout: time.Duration(in.Timeout) * time.Second})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fault.New(fault.InvalidRequest, "The simulation took longer than %s. Give fewer tickets, or use muster "+
-			"match simulate.", simulateTime)
+		return nil, fault.New(fault.InvalidRequest, "The simulation took longer than %s. Give fewer tickets, or use "+
+			"muster match simulate.", simulateTime)
 	}
 	return report, err
 }

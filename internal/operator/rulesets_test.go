@@ -19,7 +19,8 @@ func TestCheckRuleSet(t *testing.T) {
 	w := newWorld(t)
 	for body, want := range map[string]string{
 		duel: `{"valid":true}`,
-		"{\n \"ruleLanguageVersion\": \"1.0\",\n \"teams\": [\n  {\"name\": \"a\", \"minPlayers\": 0, \"maxPlayers\": 0}]}": `"line":4,"column":`,
+		"{\n \"ruleLanguageVersion\": \"1.0\",\n \"teams\": [\n  " +
+			"{\"name\": \"a\", \"minPlayers\": 0, \"maxPlayers\": 0}]}": `"line":4,"column":`,
 		"{\n \"ruleLanguageVersion\": 1.0,,}": `"line":2,"column":29`,
 	} {
 		status, text := w.send("POST", "/v1/rulesets/check", "AKID", `{"ruleSetBody":`+quoted(body)+`}`)

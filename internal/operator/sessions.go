@@ -19,8 +19,8 @@ func (d *Handler) gameSessions(c *call) (any, error) {
 	}
 	since, err := optional(values, "since", timeOf)
 	if err != nil || !since.IsZero() && (since.Year() < 1970 || since.Year() > 2200) {
-		return nil, fault.New(fault.InvalidRequest, "Parameter since is %.100q: it must be a time from 1970 to 2200 like "+
-			"2026-01-31T12:00:00Z.", values["since"])
+		return nil, fault.New(fault.InvalidRequest, "Parameter since is %.100q: it must be a time from 1970 to 2200 "+
+			"like 2026-01-31T12:00:00Z.", values["since"])
 	}
 	limit, err := rowLimit(values)
 	if err != nil {

@@ -15,8 +15,8 @@ func TestGameSessions(t *testing.T) {
 	for query, want := range map[string]string{
 		"": "Limit:100 ",
 		"?fleet=f&location=l&status=ACTIVE&q=maximumSessions%3D4&sort=gameSessionName&limit=7&after=t": "{FleetID:f " +
-			"Location:l Status:ACTIVE Filter:maximumSessions=4 Sort:gameSessionName Since:0001-01-01 00:00:00 +0000 UTC " +
-			"Hidden:\\u003cnil\\u003e Limit:7 NextToken:t}",
+			"Location:l Status:ACTIVE Filter:maximumSessions=4 Sort:gameSessionName Since:0001-01-01 00:00:00 +0000 " +
+			"UTC Hidden:\\u003cnil\\u003e Limit:7 NextToken:t}",
 		"?since=2026-01-31T12:00:00Z": "Since:2026-01-31 12:00:00",
 		"?since=yesterday":            "Parameter since is \\\"yesterday\\\": it must be a time",
 		"?since=0001-01-01T00:00:01Z": "from 1970",

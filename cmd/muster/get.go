@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/operator"
+)
+
+func (a *app) getCommand() *cobra.Command {
+	return parentCommand(help{
+		use:   "get",
+		short: "List what a region has",
+		long: `List game sessions, the player sessions of a player, placements and tickets, find
+what an id, a name or an address belongs to, and show the state of the region.`,
+		example: `  muster get overview
+  muster get sessions --query "gameSessionProperties.mode = 'ranked'" --since 1h
+  muster get player anna
+  muster get find 203.0.113.7:7777`,
+	}, a.getOverviewCommand(), a.getSessionsCommand(), a.getPlayerCommand(), a.getPlacementsCommand(),
+		a.getTicketsCommand(), a.findCommand())
+}
+
+func (a *app) getOverviewCommand() *cobra.Command {
+	return a.showCommand(help{
+		use:   "overview",
+		short: "Show the state of the region, and what needs attention",
+		long: `Show how many game sessions, players and server processes there are, what waits, what
+needs attention, and what changed in the last 10 minutes.`,
+		example: `  muster get overview
+  muster get overview --json`,
+	}, cobra.NoArgs, func(ctx context.Context, o *operatorCall, _ []string) error {
+		var v operator.Overview
+		if err := o.ask(ctx, path("overview"), &v); err != nil {
+			return err
+		}
+		if v.Overview == nil {
+			return errors.New("decode the answer: it is empty")
+		}
+		return o.show(v, func(to io.Writer) {
+			row(to, "game sessions", fmt.Sprintf("%d, %d of them ACTIVATING", v.GameSessions, v.Activating))
+			row(to, "player sessions", fmt.Sprintf("%d of %d", v.Players, v.MaximumPlayers))
+			row(to, "server processes", fmt.Sprintf("%d on %s, %d of them free", v.Processes,
+				counted(v.Computes, "compute"), v.FreeProcesses))
+			row(to, "placements", waitText(v.PendingPlacements, v.OldestPlacementMS))
+			row(to, "tickets", waitText(v.WaitingTickets, v.OldestTicketMS))
+			for _, n := range v.Attention {
+				row(to, "ATTENTION", n.Text)
+			}
+			for _, e := range v.Events {
+				row(to, e.Time, e.FleetID+" "+e.Code+" "+e.Message)
+			}
+			for _, c := range v.Changes {
+				row(to, c.Time, c.Name+" by "+c.User)
+			}
+		})
+	})
+}
+
+func waitText(n int, oldestMS int64) string {
+	if n == 0 {
+		return "none waits"
+	}
+	return fmt.Sprintf("%d waiting, the oldest for %s", n, msText(oldestMS))
+}
+
+func msText(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
+
+func (a *app) getSessionsCommand() *cobra.Command {
+	query := url.Values{}
+	var limit int
+	var since time.Duration
+	command := a.showCommand(help{
+		use:   "sessions",
+		short: "List the game sessions of the region",
+		long: `List the game sessions of all fleets: those that have not ended, the newest first, and
+with --since those that ended within that time.`,
+		example: `  muster get sessions --fleet fleet-1234 --status ACTIVE
+  muster get sessions --query "playerSessionCount > 10" --sort "playerSessionCount DESC"
+  muster get sessions --since 24h --json`,
+	}, cobra.NoArgs, func(ctx context.Context, o *operatorCall, _ []string) error {
+		if since > 0 {
+			query.Set("since", a.time().Now().Add(-since).UTC().Format(time.RFC3339))
+		}
+		all := control.SessionList{GameSessions: []control.ListedSession{}}
+		err := o.pages(ctx, path("game-sessions"), query, limit, func(path string) (string, int, error) {
+			var page control.SessionList
+			err := o.ask(ctx, path, &page)
+			all.GameSessions = append(all.GameSessions, page.GameSessions...)
+			return page.NextToken, len(all.GameSessions), err
+		})
+		if err != nil {
+			return err
+		}
+		all.GameSessions = all.GameSessions[:min(len(all.GameSessions), limit)]
+		return o.show(all, func(to io.Writer) {
+			row(to, "CREATED", "STATUS", "NAME", "PLAYERS", "ADDRESS", "FLEET", "LOCATION", "GAME SESSION")
+			for _, g := range all.GameSessions {
+				row(to, g.CreationTime, string(g.Status), g.Name, fmt.Sprintf("%d/%d", g.Players, g.Maximum),
+					net.JoinHostPort(g.IPAddress, strconv.Itoa(int(g.Port))), g.FleetID, g.Location, g.GameSessionArn)
+			}
+		})
+	})
+	f := command.Flags()
+	for _, p := range []struct{ flag, name, usage string }{
+		{"fleet", "fleet", "only those of a fleet, by its id"},
+		{"location", "location", "only those in a location"},
+		{"status", "status", "only those in a status: ACTIVATING, ACTIVE, TERMINATING, TERMINATED"},
+		{"query", "q", "only those that a filter expression of SearchGameSessions matches"},
+		{"sort", "sort", "order of those that have not ended, as in SearchGameSessions"},
+	} {
+		f.Func(p.flag, p.usage, func(value string) error {
+			query.Set(p.name, value)
+			return nil
+		})
+	}
+	f.DurationVar(&since, "since", 0, "also those that ended within this time")
+	f.IntVar(&limit, "limit", 100, "maximum number of game sessions")
+	return command
+}
+
+// pages asks for page after page until there is none, or there are enough rows. ask returns the token of the next page
+// and the number of rows so far.
+func (*operatorCall) pages(
+	ctx context.Context, path string, query url.Values, limit int,
+	ask func(path string) (next string, n int, err error),
+) error {
+	if limit < 1 {
+		return errors.New("--limit must be at least 1")
+	}
+	for {
+		next, n, err := ask(path + "?" + query.Encode())
+		if err != nil || next == "" || n >= limit || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		query.Set("after", next)
+	}
+}
+
+func (a *app) getPlayerCommand() *cobra.Command {
+	return a.showCommand(help{
+		use:   "player ID",
+		short: "Show the player sessions and tickets of a player",
+		long: `Show up to 100 player sessions of a player in all fleets, and the matchmaking
+tickets that have not ended.`,
+		example: `  muster get player anna`,
+	}, cobra.ExactArgs(1), func(ctx context.Context, o *operatorCall, args []string) error {
+		var p control.Player
+		if err := o.ask(ctx, path("players", args[0]), &p); err != nil {
+			return err
+		}
+		return o.show(p, func(to io.Writer) {
+			row(to, "CREATED", "STATUS", "PLAYER SESSION", "GAME SESSION")
+			for _, s := range p.PlayerSessions {
+				row(to, s.CreationTime, string(s.Status), s.PlayerSessionID, s.GameSessionArn)
+			}
+			for _, t := range p.Tickets {
+				row(to, t.StartTime, string(t.Status), "ticket "+t.TicketID, t.Configuration)
+			}
+		})
+	})
+}
+
+// listing returns a command that lists rows of a queue or configuration, with its flags.
+func (a *app) listing(
+	h help, show func(ctx context.Context, o *operatorCall, name string, q url.Values, limit int) error,
+) *cobra.Command {
+	var status string
+	var limit int
+	command := a.showCommand(h, cobra.ExactArgs(1), func(ctx context.Context, o *operatorCall, args []string) error {
+		q := url.Values{}
+		if status != "" {
+			q.Set("status", status)
+		}
+		return show(ctx, o, args[0], q, limit)
+	})
+	command.Flags().StringVar(&status, "status", "", "only those in a status, such as FAILED")
+	command.Flags().IntVar(&limit, "limit", 100, "maximum number of rows")
+	return command
+}
+
+func (a *app) getPlacementsCommand() *cobra.Command {
+	return a.listing(help{
+		use:     "placements QUEUE",
+		short:   "List the placements of a queue that are in memory",
+		example: `  muster get placements ranked --status FAILED`,
+	}, func(ctx context.Context, o *operatorCall, name string, q url.Values, limit int) error {
+		all := control.PlacementList{Placements: []control.PlacementRow{}}
+		err := o.pages(ctx, path("queues", name, "placements"), q, limit, func(path string) (string, int, error) {
+			var page control.PlacementList
+			err := o.ask(ctx, path, &page)
+			all.Placements = append(all.Placements, page.Placements...)
+			return page.NextToken, len(all.Placements), err
+		})
+		if err != nil {
+			return err
+		}
+		all.Placements = all.Placements[:min(len(all.Placements), limit)]
+		return o.show(all, func(to io.Writer) {
+			row(to, "STARTED", "STATUS", "AGE", "PLACEMENT", "FLEET", "LOCATION", "REASON")
+			for _, p := range all.Placements {
+				row(to, p.StartTime, string(p.Status), msText(p.AgeMS), p.PlacementID, p.FleetID, p.Location, p.Reason)
+			}
+		})
+	})
+}
+
+func (a *app) getTicketsCommand() *cobra.Command {
+	return a.listing(help{
+		use:     "tickets CONFIGURATION",
+		short:   "List the tickets of a matchmaking configuration that are in memory",
+		example: `  muster get tickets duel --status SEARCHING`,
+	}, func(ctx context.Context, o *operatorCall, name string, q url.Values, limit int) error {
+		all := control.TicketList{Tickets: []control.TicketRow{}}
+		err := o.pages(ctx, path("configurations", name, "tickets"), q, limit, func(path string) (string, int, error) {
+			var page control.TicketList
+			err := o.ask(ctx, path, &page)
+			all.Tickets = append(all.Tickets, page.Tickets...)
+			return page.NextToken, len(all.Tickets), err
+		})
+		if err != nil {
+			return err
+		}
+		all.Tickets = all.Tickets[:min(len(all.Tickets), limit)]
+		return o.show(all, func(to io.Writer) {
+			row(to, "STARTED", "STATUS", "AGE", "TICKET", "PLAYERS", "MESSAGE")
+			for _, t := range all.Tickets {
+				row(to, t.StartTime, string(t.Status), msText(t.AgeMS), t.TicketID, t.Players, t.Message)
+			}
+		})
+	})
+}
+
+func (a *app) findCommand() *cobra.Command {
+	return a.showCommand(help{
+		use:   "find TEXT",
+		short: "Find what an id, a name, an address or a player belongs to",
+		long: `Find what a text means: an id, an ARN, a name, the beginning of one of them (at least 4
+characters), an address with or without its port, or the id of a player.`,
+		example: `  muster get find gsess-1234
+  muster get find 203.0.113.7:7777`,
+	}, cobra.ExactArgs(1), func(ctx context.Context, o *operatorCall, args []string) error {
+		var found control.Lookup
+		if err := o.ask(ctx, path("search")+"?"+url.Values{"q": args}.Encode(), &found); err != nil {
+			return err
+		}
+		return o.show(found, func(to io.Writer) {
+			row(to, "KIND", "TITLE", "ID")
+			for _, h := range found.Hits {
+				row(to, h.Kind, h.Title, h.ID)
+			}
+			if found.Partial {
+				row(to, "(there may be more: give more of the text)")
+			}
+		})
+	})
+}
