@@ -35,8 +35,9 @@ const hashPasswords = "hash-passwords"
 func (a *app) hashPasswordsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: hashPasswords, Hidden: true, Args: cobra.NoArgs,
-		Short: "Hash passwords for the service that starts it",
-		RunE:  func(*cobra.Command, []string) error { return hasher.Serve(a.stdin, a.stdout) },
+		Short:   "Hash passwords for the service that starts it",
+		Example: `  muster hash-passwords   # started by muster serve`,
+		RunE:    func(*cobra.Command, []string) error { return hasher.Serve(a.stdin, a.stdout) },
 	}
 }
 
