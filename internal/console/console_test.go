@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,9 @@ func (w *world) PermitsSome(_ *access.Identity, action policy.Action) bool {
 	return w.fails[action.String()] == nil
 }
 
+// emptyLists are requests that pages make beside others, and that find nothing in most tests.
+var emptyLists = regexp.MustCompile("^GET /v1/(overview|players/.+|(queues|configurations)/[^/]+/[a-z]+)$")
+
 // ServeLocal answers a request of operators from the table, by its method and path.
 func (w *world) ServeLocal(out http.ResponseWriter, r *http.Request, id *access.Identity, _ access.Origin) error {
 	if id == nil {
@@ -125,7 +129,11 @@ func (w *world) ServeLocal(out http.ResponseWriter, r *http.Request, id *access.
 	}
 	switch answer := w.answers[name].(type) {
 	case nil:
-		return fault.New(fault.NotFound, "no answer for %s", name)
+		if !emptyLists.MatchString(name) {
+			return fault.New(fault.NotFound, "no answer for %s", name)
+		}
+		_, err := io.WriteString(out, "{}")
+		return err
 	case string:
 		_, err := io.WriteString(out, answer)
 		return err
@@ -233,6 +241,8 @@ var bodies = map[string]func() any{
 	"policy":           func() any { return new(policyBody) },
 	"keys":             func() any { return new(keysBody) },
 	"explorer":         func() any { return new(explorerBody) },
+
+	"search": func() any { return new(searchBody) },
 
 	"failure": func() any { return new(failureBody) },
 }
@@ -396,23 +406,40 @@ func TestWizard(t *testing.T) {
 // TestSearch leads to what an id is of.
 func TestSearch(t *testing.T) {
 	w := newWorld(t)
-	w.answers["DescribePlayerSessions"] = &wire.DescribePlayerSessionsOutput{
-		PlayerSessions: []wire.PlayerSession{{GameSessionId: "arn:gs"}}}
-	for q, want := range map[string]string{
-		"":        "/console/",
-		"fleet-1": "/console/fleets/fleet-1",
-		"arn:aws:gamelift:eu-west-1:1:fleet/fleet-1":          "/console/fleets/fleet-1",
-		"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/l/g": "/console/game-sessions/g?fleet=fleet-1&location=l",
-		"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/g":   "/console/game-sessions/g?fleet=fleet-1",
-		"psess-1": "/console/game-session?id=arn%3Ags",
-		"ada":     "/console/players/ada",
-		"a/b é?":  "/console/players/a%2Fb%20%C3%A9%3F",
-		"..":      "/console/players?id=..",
+	hit := func(id string, exact bool) control.LookupHit {
+		return control.LookupHit{Kind: "ruleSet", ID: id, Title: hostile, Exact: exact, Path: "/console/rule-sets/" + id}
+	}
+	for name, c := range map[string]struct {
+		hits []control.LookupHit
+		want string // where it leads to; "": a list
+	}{
+		"one thing":          {[]control.LookupHit{hit("duel", true), hit("duels", false)}, "/console/rule-sets/duel"},
+		"two things":         {[]control.LookupHit{hit("duel", true), hit("duel", true)}, ""},
+		"only the beginning": {[]control.LookupHit{hit("duels", false)}, ""},
+		"nothing":            {nil, ""},
 	} {
-		if to := w.do("GET", "/console/search?q="+url.QueryEscape(q), nil).Header().Get("Location"); to != want {
-			t.Errorf("%q leads to %s, want %s", q, to, want)
+		w.answers["GET /v1/search"] = control.Lookup{Hits: c.hits, Partial: true}
+		out := w.do("GET", "/console/search?q="+url.QueryEscape(hostile), nil)
+		if to := out.Header().Get("Location"); to != c.want || to == "" && out.Code != 200 {
+			t.Errorf("%s leads to %q, want %q: %d %s", name, to, c.want, out.Code, out.Body)
+		}
+		if len(c.hits) == 0 && !strings.Contains(out.Body.String(), "Nothing found") {
+			t.Errorf("%s: %s", name, out.Body)
 		}
 	}
+	if to := w.do("GET", "/console/search?q=", nil).Header().Get("Location"); to != "/console/" {
+		t.Errorf("an empty search leads to %q", to)
+	}
+}
+
+// TestRelease: a place is released by the request of operators.
+func TestRelease(t *testing.T) {
+	w := newWorld(t)
+	w.answers["DELETE /v1/players/ada/sessions/psess-1"] = "{}"
+	w.leads("/console/players/ada/release", url.Values{"session": {"psess-1"}},
+		"/console/players/ada?done=player-released")
+	w.fails["DELETE /v1/players/ada/sessions/psess-1"] = denied
+	w.shows("POST", "/console/players/ada/release", url.Values{"session": {"psess-1"}}, 403)
 }
 
 // TestLive signals changes, no more often than the pause allows.

@@ -1,18 +1,18 @@
 package console
 
 import (
-	"net/http"
 	"net/url"
 	"strings"
 
+	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/wire"
-	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 type playersBody struct {
 	ID       string
 	Sessions []wire.PlayerSession
-	Next     string // the address of the next page; "": none
+	Next     string              // the address of the next page; "": none
+	Tickets  []control.TicketRow // that have not ended
 }
 
 // playersPage asks for a player, and leads to the page of one.
@@ -39,46 +39,44 @@ func (v *visit) player(id string) error {
 		if out.NextToken != "" {
 			b.Next = "?" + url.Values{"id": {id}, "next": {out.NextToken}}.Encode()
 		}
+		if v.may("muster:PlayerRead", []string{"player/" + id}) && isSegment(id) {
+			var known control.Player
+			if err := v.request("GET", in("players", id), nil, &known); err != nil {
+				return err
+			}
+			b.Tickets = known.Tickets
+		}
 	}
 	return v.show("players", page{Title: "Players", Nav: "/console/players", Live: b.ID != "", Body: b})
 }
 
-// searchPage leads to what an id, an ARN or a player id is of.
-func searchPage(v *visit) error {
-	q := strings.TrimSpace(v.form("q"))
-	to := ""
-	switch {
-	case q == "":
-		to = Prefix
-	case strings.Contains(q, ":gamesession/"):
-		to = gameSessionPath(q)
-	case strings.Contains(q, ":fleet/") || strings.HasPrefix(q, "fleet-"):
-		to = "/console/fleets/" + url.PathEscape(q[strings.LastIndexByte(q, '/')+1:])
-	case strings.Contains(q, ":gamesessionqueue/"):
-		to = queuePath(q[strings.LastIndexByte(q, '/')+1:])
-	case strings.Contains(q, ":matchmakingconfiguration/"):
-		to = configurationPath(q[strings.LastIndexByte(q, '/')+1:])
-	case strings.Contains(q, ":matchmakingruleset/"):
-		to = ruleSetPath(q[strings.LastIndexByte(q, '/')+1:])
-	case strings.HasPrefix(q, "custom-"):
-		to = "/console/locations"
-	case strings.HasPrefix(q, "psess-"):
-		return v.playerSession(q)
-	default:
-		to = playerPath(q)
-	}
-	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
-	return nil
+// A searchBody is what a text may mean.
+type searchBody struct {
+	Query string
+	Found control.Lookup
 }
 
-// playerSession leads to the game session of a player session.
-func (v *visit) playerSession(id string) error {
-	out, err := call(v, wire.OpDescribePlayerSessions, &wire.DescribePlayerSessionsInput{PlayerSessionId: id})
+// searchPage leads to what a text names if that is one thing, and otherwise lists what it may mean.
+func searchPage(v *visit) error {
+	b := searchBody{Query: strings.TrimSpace(v.form("q"))}
+	if b.Query == "" {
+		return v.redirect(Prefix)
+	}
+	err := v.request("GET", "/v1/search?q="+url.QueryEscape(b.Query), nil, &b.Found)
 	if err != nil {
 		return err
 	}
-	if len(out.PlayerSessions) == 0 {
-		return fault.New(fault.NotFound, "Player session %s does not exist.", id)
+	if hits := b.Found.Hits; len(hits) > 0 && hits[0].Exact && (len(hits) == 1 || !hits[1].Exact) {
+		return v.redirect(hits[0].Path)
 	}
-	return v.redirect(gameSessionPath(out.PlayerSessions[0].GameSessionId))
+	return v.show("search", page{Title: "Search", Body: b})
+}
+
+// releasePlayer frees the place of a player who has not come.
+func releasePlayer(v *visit) error {
+	id := v.r.PathValue("id")
+	if err := v.request("DELETE", in("players", id, "sessions", v.form("session")), nil, nil); err != nil {
+		return err
+	}
+	return v.redirect(playerPath(id) + "?done=player-released")
 }

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/metrics"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -32,8 +33,9 @@ func configurationPath(name string) string { return "/console/matchmaking/" + ur
 // A configurationBody is the page of a matchmaking configuration.
 type configurationBody struct {
 	wire.MatchmakingConfiguration
-	Queues []string    // names
-	Graphs *graphsView // nil: not for this person
+	Queues  []string           // names
+	Tickets control.TicketList // those that search, and the newest
+	Graphs  *graphsView        // nil: not for this person
 }
 
 func configurationPage(v *visit) error { return v.configuration(v.r.PathValue("name"), nil) }
@@ -50,6 +52,11 @@ func (v *visit) configuration(name string, refused error) error {
 	b := configurationBody{MatchmakingConfiguration: out.Configurations[0]}
 	for _, arn := range b.GameSessionQueueArns {
 		b.Queues = append(b.Queues, arn[strings.LastIndexByte(arn, '/')+1:])
+	}
+	if resource := "configuration/" + name; v.may("muster:TicketRead", []string{resource}) {
+		if err := v.request("GET", v.rowsOf("configurations", name, "tickets"), nil, &b.Tickets); err != nil {
+			return err
+		}
 	}
 	b.Graphs, err = v.graphs(configurationGraphs, metrics.Dimension{Name: "ConfigurationName", Value: name})
 	if err != nil {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/policy"
 	"github.com/muster-gg/muster/internal/wire"
@@ -8,11 +9,12 @@ import (
 
 // An overviewBody sums up the fleets of a region.
 type overviewBody struct {
-	Fleets   []fleetRow    // the first ones
-	More     bool          // there are others
-	Total    *fleet.Counts // of the region; nil: not for this person
-	Graphs   *graphsView   // of the region; nil: not for this person
-	Endpoint string        // of the commands that begin a region
+	Fleets   []fleetRow        // the first ones
+	More     bool              // there are others
+	Total    *fleet.Counts     // of the region; nil: not for this person
+	State    *control.Overview // nil: not for this person
+	Graphs   *graphsView       // of the region; nil: not for this person
+	Endpoint string            // of the commands that begin a region
 }
 
 func overviewPage(v *visit) error {
@@ -23,6 +25,12 @@ func overviewPage(v *visit) error {
 	b := overviewBody{Fleets: rows, More: next != "", Endpoint: v.h.Endpoint}
 	if b.Total, err = v.counts(); err != nil {
 		return err
+	}
+	if v.may("muster:OverviewRead", nil) {
+		b.State = new(control.Overview)
+		if err := v.request("GET", "/v1/overview", nil, b.State); err != nil {
+			return err
+		}
 	}
 	b.Graphs, err = v.regionGraphs("ActiveGameSessions", "CurrentPlayerSessions", "AvailableGameSessions")
 	if err != nil {

@@ -145,7 +145,8 @@ var done = map[string]string{
 	"key-changed": "The access key was changed.", "key-deleted": "The access key was deleted.",
 	"node-removed":     "The node was removed.",
 	"rule-set-created": "The rule set was created.", "rule-set-deleted": "The rule set was deleted.",
-	"ticket-stopped": "The ticket was cancelled.",
+	"player-released": "The place was released.",
+	"ticket-stopped":  "The ticket was cancelled.",
 }
 
 // A failureBody is of the page that reports an error.
@@ -204,16 +205,22 @@ var functions = template.FuncMap{
 	"gsess":  gameSessionPath,
 	"player": playerPath,
 	"queue":  queuePath, "configuration": configurationPath, "ruleset": ruleSetPath,
-	"pathEscape": url.PathEscape,
-	"join":       func(words []string) string { return strings.Join(words, ", ") },
-	"sentence":   sentence,
-	"user":       userPath,
-	"role":       rolePath,
-	"policy":     policyPath,
-	"operation":  operationPath,
-	"userstate":  userState,
-	"json":       func(text json.RawMessage) string { return formatted(string(text)) },
-	"last":       func(id string) string { return id[strings.LastIndexByte(id, '/')+1:] },
+	"pathEscape":   url.PathEscape,
+	"join":         func(words []string) string { return strings.Join(words, ", ") },
+	"sentence":     sentence,
+	"user":         userPath,
+	"role":         rolePath,
+	"policy":       policyPath,
+	"operation":    operationPath,
+	"userstate":    userState,
+	"json":         func(text json.RawMessage) string { return formatted(string(text)) },
+	"last":         func(id string) string { return id[strings.LastIndexByte(id, '/')+1:] },
+	"rows":         func(now time.Time, list any) tableRows { return tableRows{now, list} },
+	"words":        titleOf,
+	"milliseconds": func(ms int64) string { return span(time.Duration(ms) * time.Millisecond) },
+	"placement":    func(id string) string { return "/console/placements/" + url.PathEscape(id) },
+	"ticket":       func(id string) string { return "/console/tickets/" + url.PathEscape(id) },
+	"playerPath":   func(id string) string { return "/console/players/" + url.PathEscape(id) },
 	"percent": func(part, whole int32) int {
 		if whole <= 0 {
 			return 0
@@ -229,6 +236,12 @@ func sentence(text string) string {
 	}
 	r, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(r)) + strings.TrimSuffix(text[size:], ".") + "."
+}
+
+// A tableRows is a list with the time at which it is shown.
+type tableRows struct {
+	Now  time.Time
+	List any
 }
 
 // A moment is a time that a page shows as seen from another.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/metrics"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -59,7 +60,8 @@ type queueBody struct {
 	wire.GameSessionQueue
 	Graphs       *graphsView // nil: not for this person
 	Destinations []destination
-	Locations    []locationLatency // of the destinations, for the form
+	Placements   control.PlacementList // the ones that wait, and the newest
+	Locations    []locationLatency     // of the destinations, for the form
 
 	Placement, Players, SessionName string // that were typed
 	MaxPlayers                      string
@@ -121,6 +123,11 @@ func (v *visit) queue(name string) (*queueBody, error) {
 			})
 		}
 		b.Destinations = append(b.Destinations, one)
+	}
+	if resource := "queue/" + name; v.may("muster:PlacementRead", []string{resource}) {
+		if err := v.request("GET", v.rowsOf("queues", name, "placements"), nil, &b.Placements); err != nil {
+			return nil, err
+		}
 	}
 	b.Graphs, err = v.graphs(queueGraphs, metrics.Dimension{Name: "QueueName", Value: name})
 	return b, err

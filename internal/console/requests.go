@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/muster-gg/muster/internal/control/access"
@@ -101,4 +102,13 @@ func (t *tail) Write(p []byte) (int, error) {
 		t.lines = append(t.lines, bytes.Clone(line))
 		t.count, t.part = t.count+1, append([]byte(nil), rest...)
 	}
+}
+
+// rowsOf returns the path of a page of a list.
+func (v *visit) rowsOf(elements ...string) string {
+	q := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	if next := v.form("next"); next != "" {
+		q.Set("after", next)
+	}
+	return in(elements...) + "?" + q.Encode()
 }

@@ -36,6 +36,7 @@ var table = []route{
 
 	{"GET /console/players", playersPage},
 	{"GET /console/players/{id}", playerPage},
+	{"POST /console/players/{id}/release", releasePlayer},
 
 	{"GET /console/queues", queuesPage},
 	{"POST /console/queues", createQueue},
