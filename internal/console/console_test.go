@@ -104,7 +104,7 @@ func (w *world) PermitsSome(_ *access.Identity, action policy.Action) bool {
 }
 
 // emptyLists are requests that pages make beside others, and that find nothing in most tests.
-var emptyLists = regexp.MustCompile("^GET /v1/(overview|players/.+|(queues|configurations)/[^/]+/[a-z]+)$")
+var emptyLists = regexp.MustCompile("^GET /v1/(overview|game-sessions|players/.+|(queues|configurations)/[^/]+/[a-z]+)$")
 
 // ServeLocal answers a request of operators from the table, by its method and path.
 func (w *world) ServeLocal(out http.ResponseWriter, r *http.Request, id *access.Identity, _ access.Origin) error {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/policy"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
@@ -13,7 +15,8 @@ import (
 // A sessionsBody is the list of game sessions of a fleet.
 type sessionsBody struct {
 	Fleets   []fleetRow
-	Fleet    string // that is shown
+	All      bool   // the person may see those of all fleets together
+	Fleet    string // that is shown; "": all
 	Filter   string // of SearchGameSessions
 	Sort     string
 	Sessions []wire.GameSession
@@ -28,11 +31,15 @@ func gameSessionsPage(v *visit) error {
 	}
 	q := v.r.URL.Query()
 	b := sessionsBody{Fleets: rows, Fleet: q.Get("fleet"), Filter: q.Get("filter"), Sort: q.Get("sort")}
-	if b.Fleet == "" && len(rows) > 0 {
+	if b.All = v.h.Access.PermitsSome(v.id, readSessions); b.Fleet == "" && !b.All && len(rows) > 0 {
 		b.Fleet = rows[0].FleetId
 	}
-	if b.Fleet != "" {
-		if err := v.searchSessions(&b, q.Get("next"), pageSize); err != nil {
+	list := v.searchSessions
+	if b.Fleet == "" {
+		list = v.allSessions
+	}
+	if b.Fleet != "" || b.All {
+		if err := list(&b, q.Get("next"), pageSize); err != nil {
 			if !fault.Is(err, fault.InvalidRequest) {
 				return err
 			}
@@ -60,6 +67,34 @@ func (v *visit) searchSessions(b *sessionsBody, token string, rows int32) error 
 		b.Sessions, b.Next = out.GameSessions, out.NextToken
 	}
 	return err
+}
+
+// readSessions is the action of the list of all fleets.
+var readSessions, _ = policy.ActionOf("muster:GameSessionRead")
+
+// allSessions lists the game sessions of all fleets that are not ended.
+func (v *visit) allSessions(b *sessionsBody, token string, rows int32) error {
+	q := url.Values{"limit": {strconv.Itoa(int(rows))}}
+	for name, value := range map[string]string{"q": b.Filter, "sort": b.Sort, "after": token} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	var list control.SessionList
+	if err := v.request("GET", "/v1/game-sessions?"+q.Encode(), nil, &list); err != nil {
+		return err
+	}
+	b.Next = list.NextToken
+	for i := range list.GameSessions {
+		s := &list.GameSessions[i]
+		b.Sessions = append(b.Sessions, wire.GameSession{
+			GameSessionId: s.GameSessionArn, FleetId: s.FleetID, Name: s.Name, Status: wire.GameSessionStatus(s.Status),
+			Location: s.Location, IpAddress: s.IPAddress, Port: wire.Some(s.Port),
+			CurrentPlayerSessionCount: wire.Some(s.Players), MaximumPlayerSessionCount: wire.Some(s.Maximum),
+			CreationTime: s.CreationTime,
+		})
+	}
+	return nil
 }
 
 // A sessionBody is a game session with its players.
