@@ -30,8 +30,8 @@ func TestReasons(t *testing.T) {
 		"expansion": {matcher.Explanation{Next: &matcher.Expansion{Seconds: 569.6, Changes: []matcher.Change{
 			{Target: "rules[Near].maxDistance", From: "10", To: "20"}}}},
 			"In 9 m 30 s rules[Near].maxDistance changes from 10 to 20, which admits none of the tickets above."},
-		"expansions": {matcher.Explanation{Next: &matcher.Expansion{Seconds: 59.96, Admits: 2, Changes: []matcher.Change{
-			{Target: "a", To: "1"}, {Target: "b", From: "2", To: "3"}}}},
+		"expansions": {matcher.Explanation{Next: &matcher.Expansion{Seconds: 59.96, Admits: 2,
+			Changes: []matcher.Change{{Target: "a", To: "1"}, {Target: "b", From: "2", To: "3"}}}},
 			"In 1 m 0 s the rule set expands, which admits 2 of the tickets above:\n- a is set to 1.\n" +
 				"- b changes from 2 to 3."},
 	} {
