@@ -167,7 +167,8 @@ func TestMatchExplain(t *testing.T) {
 	}{
 		{[]string{"t-1"}, exitOK, []string{
 			"Ticket t-1 has waited for 12.5 s, in a pool of 3 tickets.",
-			"has 1 player: team south has 0 of at least 1 players", "2 fail Near, such as t-2: distance 51, at most 50.",
+			"has 1 player: team south has 0 of at least 1 players",
+			"2 fail Near, such as t-2: distance 51, at most 50.",
 			"1 fails by the sizes of the teams.",
 			"In 7.5 s rules[Near].maxDistance changes from 50 to 150, which admits 1 of the tickets above.",
 		}},
@@ -185,7 +186,9 @@ func TestMatchExplain(t *testing.T) {
 			"REFUSED: fleet-1 in custom-a: no process is free.",
 			"It waits for a server process of fleet-1 in custom-a, as 2 of 3.",
 		}},
-		{[]string{"t-6"}, exitOK, []string{"Larger matches with it were tried, of which none is valid: 120 fail FairTeams: distance 51, at most 50."}},
+		{[]string{"t-6"}, exitOK, []string{
+			"Larger matches with it were tried, of which none is valid: 120 fail FairTeams: distance 51, at most 50.",
+		}},
 		{[]string{"t-9"}, exitFailure, []string{"NotFoundException: Ticket t-9 does not exist."}},
 		{[]string{"odd"}, exitFailure, []string{"the service answered 502 Bad Gateway"}},
 	} {

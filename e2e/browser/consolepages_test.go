@@ -71,6 +71,25 @@ func TestConsolePages(t *testing.T) {
 	}
 }
 
+// TestConsolePrinted (item 31): a page on paper has its content, without navigation and forms, and nothing moves for
+// people who want that.
+func TestConsolePrinted(t *testing.T) {
+	t.Parallel()
+	s := people.Start(t, func(c *muster.Config) { c.OpenConsole = "on" })
+	placement := fill(t, s)
+	p := open(t, s)
+	p.Go("/console/placements/"+placement, 200)
+	for _, each := range []string{"Candidates", "Copy id", "Cancel placement", "Rule sets"} {
+		p.Shows(each)
+		if got := strings.Contains(p.Printed(), each); got != (each == "Candidates") {
+			t.Errorf("%s on paper: %t", each, got)
+		}
+	}
+	if got := p.Animation("changed"); got != "none" {
+		t.Errorf("what has changed moves: %s", got)
+	}
+}
+
 // TestConsoleKeys goes through the keys of the console: the palette, the list of keys, rows, pages, and the colours,
 // which the next page keeps.
 func TestConsoleKeys(t *testing.T) {

@@ -43,6 +43,27 @@ func (b *Tab) SetLook(l Look) {
 	}})
 }
 
+// Printed returns the text of the page on paper.
+func (b *Tab) Printed() string {
+	b.Helper()
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+	defer b.SetLook(Light)
+	return b.Text()
+}
+
+// Animation returns the animation of an element with a class for people who want less motion; "none": none.
+func (b *Tab) Animation(class string) string {
+	b.Helper()
+	b.SetLook(Light)
+	return value[string](b, fmt.Sprintf(`(() => {
+		const e = document.body.appendChild(document.createElement("p"));
+		e.className = %q;
+		const name = getComputedStyle(e).animationName;
+		e.remove();
+		return name;
+	})()`, class))
+}
+
 // Resize changes the size of the window, in CSS pixels.
 func (b *Tab) Resize(width, height int) {
 	b.Helper()

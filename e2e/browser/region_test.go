@@ -28,6 +28,7 @@ type liveRegion struct {
 
 	fleets   map[string]types.FleetAttributes // by name
 	sessions []types.GameSession
+	players  int                           // who play
 	shown    string                        // the ARN of the game session with a picture
 	servers  map[string]*gameserver.Server // by the game session's ARN, after it has started
 	started  chan startedGame
@@ -66,7 +67,6 @@ func startRegion(t *testing.T) *liveRegion {
 	r.place()
 	r.match()
 	r.fail()
-	r.clock.Advance(25 * time.Second)
 	r.lateJoin()
 	return r
 }
@@ -169,18 +169,20 @@ func (r *liveRegion) createSessions() {
 				{Key: aws.String("mode"), Value: &modes[i%len(modes)]}}}).GameSession
 		r.sessions = append(r.sessions, gs)
 		server := r.await(*gs.GameSessionId)
-		for n := range []int{5, 2, 3, 1, 0}[i%5] {
-			if n < int(size) {
-				r.join(server, *gs.GameSessionId, players[(i*7+n*3)%len(players)], 300*time.Millisecond)
-			}
+		for range min(int(size), []int{5, 2, 3, 1, 0}[i%5]) {
+			r.join(server, *gs.GameSessionId, players[r.players], 300*time.Millisecond)
+			r.players++
 		}
 		r.clock.Advance(4 * time.Second)
 	}
 }
 
-var players = []string{"ada", "bjorn", "carmen", "dede", "emil", "fatima", "goran", "hana", "ilse", "jonas", "kaya",
-	"leandro", "mira", "noor", "otto", "priya", "quentin", "rosa", "sven", "tomoko", "ulla", "viktor", "wanda", "xenia",
-	"yusuf", "zora"}
+// players are those of game sessions, beside the game session of the picture.
+var players = []string{
+	"aaron", "amira", "anouk", "arjun", "bjorn", "bruno", "carmen", "chidi", "dede", "diego", "elif", "erik",
+	"fatima", "freya", "gus", "hugo", "idris", "ines", "jamal", "jun", "karim", "kirsten", "lena", "luca",
+	"marco", "maya", "nadia", "niko", "olga", "pablo", "quentin", "rafael", "sanne", "theo",
+}
 
 // join reserves a slot for a player, who joins a while later; 0: does not join.
 func (r *liveRegion) join(server *gameserver.Server, session, player string, after time.Duration) {
@@ -194,15 +196,13 @@ func (r *liveRegion) join(server *gameserver.Server, session, player string, aft
 
 // createQueues creates queues, and the configurations and rule sets of matchmaking.
 func (r *liveRegion) createQueues() {
-	for name, fleets := range map[string][]string{"ranked": {"arena-eu", "arena-us"}, "duel-us": {"arena-us"}} {
-		var to []types.GameSessionQueueDestination
-		for _, f := range fleets {
-			to = append(to, types.GameSessionQueueDestination{DestinationArn: r.fleets[f].FleetArn})
-		}
+	to := []types.GameSessionQueueDestination{{DestinationArn: r.fleets["arena-eu"].FleetArn},
+		{DestinationArn: r.fleets["arena-us"].FleetArn}}
+	last := types.PlayerLatencyPolicy{MaximumIndividualPlayerLatencyMilliseconds: aws.Int32(120)}
+	for name, policies := range map[string][]types.PlayerLatencyPolicy{"duel": {last}, "ranked": {
+		{MaximumIndividualPlayerLatencyMilliseconds: aws.Int32(60), PolicyDurationSeconds: aws.Int32(30)}, last}} {
 		mustertest.Call(r, r.Client.CreateGameSessionQueue, &gamelift.CreateGameSessionQueueInput{Name: &name,
-			Destinations: to, TimeoutInSeconds: aws.Int32(300), PlayerLatencyPolicies: []types.PlayerLatencyPolicy{
-				{MaximumIndividualPlayerLatencyMilliseconds: aws.Int32(60), PolicyDurationSeconds: aws.Int32(30)},
-				{MaximumIndividualPlayerLatencyMilliseconds: aws.Int32(120)}}})
+			Destinations: to, TimeoutInSeconds: aws.Int32(300), PlayerLatencyPolicies: policies})
 	}
 	queue := mustertest.Call(r, r.Client.DescribeGameSessionQueues, &gamelift.DescribeGameSessionQueuesInput{
 		Names: []string{"ranked"}}).GameSessionQueues[0]
@@ -210,7 +210,8 @@ func (r *liveRegion) createQueues() {
 		Name: aws.String("four-against-four"), RuleSetBody: aws.String(fourAgainstFour)})
 	mustertest.Call(r, r.Client.CreateMatchmakingConfiguration, &gamelift.CreateMatchmakingConfigurationInput{
 		Name: aws.String("ranked-4v4"), RuleSetName: aws.String("four-against-four"),
-		Description: aws.String("Ranked, four against four"), GameSessionQueueArns: []string{*queue.GameSessionQueueArn},
+		Description:           aws.String("Ranked, four against four"),
+		GameSessionQueueArns:  []string{*queue.GameSessionQueueArn},
 		RequestTimeoutSeconds: aws.Int32(180), AcceptanceRequired: aws.Bool(false)})
 }
 
@@ -255,8 +256,8 @@ const fourAgainstFour = `{
 
 // place starts a placement that is fulfilled, whose game session has the picture, and one that waits.
 func (r *liveRegion) place() {
-	placed := mustertest.Call(r, r.Client.StartGameSessionPlacement, r.placement("evening-cup-final", 8, 31, 44, 95,
-		"ada", "goran", "mira", "priya")).GameSessionPlacement
+	placed := mustertest.Call(r, r.Client.StartGameSessionPlacement, r.placement("ranked", "evening-cup-final", 8,
+		31, 44, 95, "ada", "goran", "mira", "priya")).GameSessionPlacement
 	var arn string
 	mustertest.Eventually(r, "the placement is fulfilled", func() bool {
 		p := mustertest.Call(r, r.Client.DescribeGameSessionPlacement,
@@ -274,14 +275,14 @@ func (r *liveRegion) place() {
 		}
 	}
 	r.join(server, arn, "tomoko", 3*time.Second)
-	mustertest.Call(r, r.Client.StartGameSessionPlacement, r.placement("late-night-duel", 2, 190, 210, 240,
+	mustertest.Call(r, r.Client.StartGameSessionPlacement, r.placement("duel", "late-night-duel", 2, 190, 210, 240,
 		"sven", "wanda"))
 }
 
 // placement is that of players who have the same latencies to Frankfurt, London and Virginia, in milliseconds.
-func (r *liveRegion) placement(id string, size int32, fra, lon, iad float32,
+func (r *liveRegion) placement(queue, id string, size int32, fra, lon, iad float32,
 	names ...string) *gamelift.StartGameSessionPlacementInput {
-	in := &gamelift.StartGameSessionPlacementInput{PlacementId: &id, GameSessionQueueName: aws.String("ranked"),
+	in := &gamelift.StartGameSessionPlacementInput{PlacementId: &id, GameSessionQueueName: &queue,
 		GameSessionName: aws.String("Evening cup, final"), MaximumPlayerSessionCount: &size,
 		GameProperties: []types.GameProperty{{Key: aws.String("map"), Value: aws.String("Frostbite")},
 			{Key: aws.String("mode"), Value: aws.String("ranked")}}}
@@ -329,17 +330,25 @@ func (r *liveRegion) fail() {
 
 // lateJoin lets a player into the game session of the picture after a reservation in it has timed out.
 func (r *liveRegion) lateJoin() {
+	for begun := r.begun(); r.clock.Since(begun) < 58*time.Second; r.begun() {
+		r.clock.Advance(time.Second) // a longer jump is a pause of the service, which extends deadlines
+	}
 	mustertest.Eventually(r, "a reservation times out", func() bool {
-		r.clock.Advance(100 * time.Millisecond)
 		out := mustertest.Call(r, r.Client.DescribePlayerSessions, &gamelift.DescribePlayerSessionsInput{
 			GameSessionId: &r.shown, PlayerSessionStatusFilter: aws.String("TIMEDOUT")})
 		return len(out.PlayerSessions) > 0
 	})
 	r.join(r.servers[r.shown], r.shown, "viktor", 1800*time.Millisecond)
 	r.join(r.servers[r.shown], r.shown, "yusuf", 0)
-	for i, name := range []string{"zora", "xenia", "emil"} {
+	for i, name := range []string{"ursula", "xenia", "zora"} {
 		r.join(nil, *r.sessions[i*2].GameSessionId, name, 0)
 	}
+}
+
+// begun returns when the game session of the picture was created.
+func (r *liveRegion) begun() time.Time {
+	return *mustertest.Call(r, r.Client.DescribeGameSessions, &gamelift.DescribeGameSessionsInput{
+		GameSessionId: &r.shown}).GameSessions[0].CreationTime
 }
 
 // pictures returns the pages to take pictures of.

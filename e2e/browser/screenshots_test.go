@@ -33,6 +33,7 @@ var everyWidth = []int{360, 1920}
 // TestScreenshots takes the pictures of docs/images: the pages of a region in which people play.
 func TestScreenshots(t *testing.T) {
 	r := startRegion(t)
+	r.ProgramName = "muster"
 	p := open(t, r.Service)
 	for _, page := range r.pictures() {
 		if *only != "" && !strings.Contains(","+*only+",", ","+page.name+",") {

@@ -27,14 +27,15 @@ const Password = "a horse and a staple"
 // A Service is Muster in this process, with the root key.
 type Service struct {
 	*mustertest.Service
-	Root aws.Credentials
+	Root        aws.Credentials
+	ProgramName string // of the programs that Register registers
 }
 
 // Start runs a service, as mustertest.Start does.
 func Start(t testing.TB, change ...func(*muster.Config)) *Service {
 	t.Helper()
 	s := mustertest.Start(t, change...)
-	return &Service{s, aws.Credentials{AccessKeyID: s.AccessKey, SecretAccessKey: s.SecretKey}}
+	return &Service{s, aws.Credentials{AccessKeyID: s.AccessKey, SecretAccessKey: s.SecretKey}, "test"}
 }
 
 // Signed returns a change of a request that signs it for a service of AWS.

@@ -27,13 +27,13 @@ type Program struct {
 	s *Service
 }
 
-// Register registers a program for grants; none: for devices. Its name is test.
+// Register registers a program for grants; none: for devices.
 func (s *Service) Register(grants ...string) *Program {
 	s.Helper()
 	c := s.AWS.Copy()
 	c.Credentials, c.Retryer = aws.AnonymousCredentials{}, func() aws.Retryer { return aws.NopRetryer{} }
 	p := &Program{Client: ssooidc.NewFromConfig(c), s: s}
-	in := &ssooidc.RegisterClientInput{ClientName: new("test"), ClientType: new("public"),
+	in := &ssooidc.RegisterClientInput{ClientName: &s.ProgramName, ClientType: new("public"),
 		Scopes: []string{"sso:account:access"}, GrantTypes: grants}
 	if len(grants) > 0 {
 		in.RedirectUris = []string{"http://127.0.0.1/oauth/callback"}
