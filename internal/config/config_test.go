@@ -27,11 +27,14 @@ func TestDefaultsAreValid(t *testing.T) {
 	}
 }
 
+// ofPrograms are the fields that programs set.
+var ofPrograms = []string{"Clock", "Keys", "Log", "Ready", "PasswordHasher", "SettingOrigins"}
+
 // fields counts the fields of a struct that operators set.
 func fields(of reflect.Type) (n int) {
 	for f := range of.Fields() {
 		switch {
-		case slices.Contains([]string{"Clock", "Keys", "Log", "Ready", "PasswordHasher", "SettingOrigins"}, f.Name): // for programs
+		case slices.Contains(ofPrograms, f.Name):
 		case f.Type.Kind() == reflect.Struct:
 			n += fields(f.Type)
 		default:

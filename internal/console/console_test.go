@@ -104,7 +104,8 @@ func (w *world) PermitsSome(_ *access.Identity, action policy.Action) bool {
 }
 
 // emptyLists are requests that pages make beside others, and that find nothing in most tests.
-var emptyLists = regexp.MustCompile("^GET /v1/(overview|game-sessions|players/.+|(queues|configurations)/[^/]+/[a-z]+)$")
+var emptyLists = regexp.MustCompile(
+	"^GET /v1/(overview|game-sessions|players/.+|(queues|configurations)/[^/]+/[a-z]+)$")
 
 // ServeLocal answers a request of operators from the table, by its method and path.
 func (w *world) ServeLocal(out http.ResponseWriter, r *http.Request, id *access.Identity, _ access.Origin) error {
@@ -407,7 +408,8 @@ func TestWizard(t *testing.T) {
 func TestSearch(t *testing.T) {
 	w := newWorld(t)
 	hit := func(id string, exact bool) control.LookupHit {
-		return control.LookupHit{Kind: "ruleSet", ID: id, Title: hostile, Exact: exact, Path: "/console/rule-sets/" + id}
+		path := "/console/rule-sets/" + id
+		return control.LookupHit{Kind: "ruleSet", ID: id, Title: hostile, Exact: exact, Path: path}
 	}
 	for name, c := range map[string]struct {
 		hits []control.LookupHit
