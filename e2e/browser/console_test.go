@@ -266,7 +266,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// TestConsoleRestart: a page outlives its service, says meanwhile that it is not live, and shows what changes afterwards.
+// TestConsoleRestart: a page outlives its service, says meanwhile that it is not live, and shows what changes later.
 func TestConsoleRestart(t *testing.T) {
 	t.Parallel()
 	s := people.Start(t, func(c *muster.Config) { c.OpenConsole = "on" })
