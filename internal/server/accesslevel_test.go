@@ -22,6 +22,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/config"
+	"github.com/muster-gg/muster/internal/region"
 )
 
 // upgrading is a cluster of three nodes of this release and one of the release before, which is down.
@@ -185,7 +186,7 @@ func TestBelowAccessLevel(t *testing.T) {
 	}
 	calling.Wait()
 	first.ok("DELETE", "/v1/nodes/n4", "")
-	awaitLevel(t, first, catalog.AccessLevel)
+	awaitLevel(t, first, region.MaxLevel)
 	for i, c := range accessChanges {
 		endpoints[i%len(endpoints)].ok(c.method, c.path, c.body)
 	}
