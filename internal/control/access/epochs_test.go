@@ -126,7 +126,7 @@ func TestSealAcrossEpochs(t *testing.T) {
 		"too short":          {"cookie", "ada", fresh[:3], false},
 		"of no epoch":        {"cookie", "ada", append([]byte{0, 0, 0, 9}, fresh[4:]...), false},
 		"as of the old one":  {"cookie", "ada", append([]byte{0, 0, 0, 0}, fresh[4:]...), false},
-		"changed at the end": {"cookie", "ada", append(bytes.Clone(fresh[:len(fresh)-1]), 0), false},
+		"changed at the end": {"cookie", "ada", append(bytes.Clone(fresh[:len(fresh)-1]), fresh[len(fresh)-1]^1), false},
 	} {
 		got, err := w.Open(c.purpose, c.sealed, []byte(c.bound))
 		if (err == nil) != c.ok || c.ok && string(got) != "text" {
