@@ -114,6 +114,8 @@ func TestSealAcrossEpochs(t *testing.T) {
 	}
 	w.clock.Advance(epochDelay)
 	fresh := w.other.Seal("cookie", []byte("text"), []byte("ada"))
+	changed := bytes.Clone(fresh)
+	changed[len(changed)-1] ^= 1
 	for name, c := range map[string]struct {
 		purpose, bound string
 		sealed         []byte
@@ -126,7 +128,7 @@ func TestSealAcrossEpochs(t *testing.T) {
 		"too short":          {"cookie", "ada", fresh[:3], false},
 		"of no epoch":        {"cookie", "ada", append([]byte{0, 0, 0, 9}, fresh[4:]...), false},
 		"as of the old one":  {"cookie", "ada", append([]byte{0, 0, 0, 0}, fresh[4:]...), false},
-		"changed at the end": {"cookie", "ada", append(bytes.Clone(fresh[:len(fresh)-1]), fresh[len(fresh)-1]^1), false},
+		"changed at the end": {"cookie", "ada", changed, false},
 	} {
 		got, err := w.Open(c.purpose, c.sealed, []byte(c.bound))
 		if (err == nil) != c.ok || c.ok && string(got) != "text" {
