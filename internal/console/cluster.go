@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/policy"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -56,6 +57,9 @@ func (v *visit) cluster(refused error) error {
 	return v.refused("cluster", page{Title: "Cluster", Nav: "/console/cluster", Live: refused == nil, Body: &b},
 		refused)
 }
+
+// describeUtilization is the operation whose answers the totals add up.
+var describeUtilization, _ = policy.ActionOf("gamelift:DescribeFleetUtilization")
 
 // counts returns the numbers of the region; nil if the person may not see them.
 func (v *visit) counts() (*fleet.Counts, error) {

@@ -12,12 +12,12 @@ import (
 
 // Metrics has the values of the region's metrics. A *metrics.Store implements it.
 type Metrics interface {
-	List(recent bool) []metrics.Series
+	Named(metric string, dimensions ...string) []metrics.Series
 	Points(ctx context.Context, s metrics.Series, from, to time.Time, period time.Duration) ([]metrics.Point, error)
 	Unit(metric string) string
 }
 
-// readMetrics is the action of whoever sees graphs.
+// readMetrics is the action that graphs need.
 var readMetrics, _ = policy.ActionOf("cloudwatch:GetMetricData")
 
 // A shownMetric is a metric that pages show; counted: events, of which the sum is shown, not the average.
@@ -214,16 +214,9 @@ func (v *visit) regionGraphs(names ...string) (*graphsView, error) {
 		return nil, nil
 	}
 	view := v.graphsView()
-	all := v.h.Metrics.List(true)
 	group := graphGroup{}
 	for _, name := range names {
-		var series []metrics.Series
-		for _, s := range all {
-			if s.Metric == name && len(s.Dimensions) == 1 && s.Dimensions[0].Name == "Location" {
-				series = append(series, s)
-			}
-		}
-		g, err := v.graph(view, shownMetric{name: name}, series)
+		g, err := v.graph(view, shownMetric{name: name}, v.h.Metrics.Named(name, "Location"))
 		if err != nil {
 			return nil, err
 		}

@@ -18,10 +18,14 @@ type measured struct {
 	points map[string][]metrics.Point
 	listed []metrics.Series
 	asked  []metrics.Series
+	named  []string
 	err    error
 }
 
-func (m *measured) List(bool) []metrics.Series { return m.listed }
+func (m *measured) Named(metric string, names ...string) []metrics.Series {
+	m.named = append(m.named, metric+" "+strings.Join(names, " "))
+	return m.listed
+}
 
 func (m *measured) Unit(metric string) string {
 	if strings.HasPrefix(metric, "Percent") {
@@ -100,10 +104,11 @@ func TestRegionGraphs(t *testing.T) {
 		m.listed = append(m.listed, metrics.Series{Metric: "ActiveGameSessions",
 			Dimensions: []metrics.Dimension{{Name: "Location", Value: location}}})
 	}
-	m.listed = append(m.listed, metrics.Series{Metric: "ActiveGameSessions",
-		Dimensions: []metrics.Dimension{{Name: "FleetId", Value: "fleet-1"}}})
 	w.answers["ListFleets"] = &wire.ListFleetsOutput{FleetIds: []string{"fleet-1"}}
 	w.shows("GET", "/console/", nil, 200, "Active game sessions: last 80, between 2 and 80")
+	if m.named[0] != "ActiveGameSessions Location" {
+		t.Errorf("the overview asks for %v", m.named)
+	}
 }
 
 func TestDrawGraph(t *testing.T) {

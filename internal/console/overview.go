@@ -1,20 +1,28 @@
 package console
 
 import (
+	"time"
+
 	"github.com/muster-gg/muster/internal/control"
-	"github.com/muster-gg/muster/internal/fleet"
-	"github.com/muster-gg/muster/internal/policy"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
 // An overviewBody sums up the fleets of a region.
 type overviewBody struct {
-	Fleets   []fleetRow        // the first ones
-	More     bool              // there are others
-	Total    *fleet.Counts     // of the region; nil: not for this person
-	State    *control.Overview // nil: not for this person
-	Graphs   *graphsView       // of the region; nil: not for this person
-	Endpoint string            // of the commands that begin a region
+	Fleets   []fleetRow   // the first ones
+	More     bool         // there are others
+	State    *regionState // nil: not for this person
+	Graphs   *graphsView  // of the region; nil: not for this person
+	Endpoint string       // of the commands that begin a region
+}
+
+// A regionState is the answer of GET /v1/overview.
+type regionState struct {
+	control.Overview
+	Changes []struct {
+		Time       time.Time
+		Name, User string
+	}
 }
 
 func overviewPage(v *visit) error {
@@ -23,11 +31,8 @@ func overviewPage(v *visit) error {
 		return err
 	}
 	b := overviewBody{Fleets: rows, More: next != "", Endpoint: v.h.Endpoint}
-	if b.Total, err = v.counts(); err != nil {
-		return err
-	}
 	if v.may("muster:OverviewRead", nil) {
-		b.State = new(control.Overview)
+		b.State = new(regionState)
 		if err := v.request("GET", "/v1/overview", nil, b.State); err != nil {
 			return err
 		}
@@ -38,9 +43,6 @@ func overviewPage(v *visit) error {
 	}
 	return v.show("overview", page{Title: "Overview", Nav: "/console/", Live: true, Body: b})
 }
-
-// describeUtilization is the operation whose answers the totals add up.
-var describeUtilization, _ = policy.ActionOf("gamelift:DescribeFleetUtilization")
 
 // pageSize is how many rows a list shows.
 const pageSize = 50

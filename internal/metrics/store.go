@@ -94,6 +94,24 @@ func (s *Store) List(recent bool) []Series {
 	return all
 }
 
+// Named returns the recent series of a metric that have just these dimensions, in no order.
+func (s *Store) Named(metric string, names ...string) (all []Series) {
+	now := s.clock.Now()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for e, end := range s.seen {
+		if now.Sub(end) > recently || !slices.Equal(dimensions[e.set], names) {
+			continue
+		}
+		e.series(func(series Series, _ int) {
+			if series.Metric == metric {
+				all = append(all, series)
+			}
+		})
+	}
+	return all
+}
+
 // Unit returns the unit of a metric, as CloudWatch writes it: Count, Percent or Seconds; "" for an unknown metric.
 func (s *Store) Unit(metric string) string {
 	if strings.HasPrefix(metric, queues.columns[placedAt].name) {

@@ -121,7 +121,8 @@ type Handler struct {
 	mux      *http.ServeMux
 	lines    *loglimit.Limiter // limits the log: some callers are not authenticated
 	busy     chan struct{}     // holds an element while a simulation runs
-	stopped  chan struct{}     // ends the streams that follow, and backups
+	recent   recentCache
+	stopped  chan struct{} // ends the streams that follow, and backups
 	stop     sync.Once
 }
 

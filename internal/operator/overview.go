@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/muster-gg/muster/internal/control"
@@ -47,11 +48,35 @@ func (d *Handler) overview(c *call) (any, error) {
 		}
 	}
 	if c.id != nil && d.Access.Permits(c.id, c.from, action("AuditRead")) {
-		if out.Changes, err = d.changesSince(c.Context(), d.Clock.Now().Add(-recentTime)); err != nil {
+		if out.Changes, err = d.recent.read(c.Context(), d); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// knownTime is how long the changes of an overview are kept: pages ask for them twice a second.
+const knownTime = 5 * time.Second
+
+// A recentCache keeps the newest changes, which are the same for all callers.
+type recentCache struct {
+	mu   sync.Mutex
+	at   time.Time
+	list []Change // not changed any more
+}
+
+func (r *recentCache) read(ctx context.Context, d *Handler) ([]Change, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := d.Clock.Now()
+	if now.Sub(r.at) < knownTime {
+		return r.list, nil
+	}
+	list, err := d.changesSince(ctx, now.Add(-recentTime))
+	if err == nil {
+		r.at, r.list = now, list
+	}
+	return list, err
 }
 
 // changesSince returns the newest calls in the audit trail that changed something, newest first.
