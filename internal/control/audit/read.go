@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/klauspost/compress/s2"
@@ -19,18 +20,7 @@ const late = time.Minute
 // after it. Records of several nodes, and counts of repeated refusals, are not quite in the order of their times. The
 // error is an InvalidRequest for a malformed query.
 func (t *Trail) Read(ctx context.Context, q Query, visit func(cursor string, line []byte) (more bool)) error {
-	if t == nil {
-		return nil
-	}
-	r, err := t.reader(q, visit)
-	if err != nil {
-		return err
-	}
-	after, err := r.start(ctx)
-	if err != nil {
-		return err
-	}
-	return t.cfg.Feed.Read(ctx, after, r.message)
+	return t.ReadLast(ctx, math.MaxUint64, q, visit)
 }
 
 // ReadLast is Read within the last messages of the trail; each has the records of a moment.
@@ -47,11 +37,14 @@ func (t *Trail) ReadLast(ctx context.Context, messages uint64, q Query,
 	if err != nil {
 		return err
 	}
-	last, err := t.cfg.Feed.Last(ctx)
-	if err != nil {
-		return err
+	if messages < math.MaxUint64 {
+		last, err := t.cfg.Feed.Last(ctx)
+		if err != nil {
+			return err
+		}
+		after = max(after, last-min(last, messages))
 	}
-	return t.cfg.Feed.Read(ctx, max(after, last-min(last, messages)), r.message)
+	return t.cfg.Feed.Read(ctx, after, r.message)
 }
 
 // Follow is a Read that waits for new records. Without After and Since it begins with the next one. It returns nil when
