@@ -129,7 +129,7 @@ func (c *crowd) create(ctx context.Context) (id *string, err error) {
 	})
 }
 
-// join reserves a player slot and connects the player, or nobody: one of eight does not come.
+// join reserves a player slot and connects the player. One of eight does not come: nil.
 func (c *crowd) join(ctx context.Context, session *string) (*demoPlayer, error) {
 	c.mu.Lock()
 	c.joined++

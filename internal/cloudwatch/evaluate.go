@@ -161,7 +161,7 @@ func (d *data) Metrics(containing string) (all []metricmath.Series, err error) {
 	return all, nil
 }
 
-// maxFound is how many series a search returns. Source: CloudWatch user guide, "Search expression quotas".
+// maxFound is how many series a search returns.
 const maxFound = 500
 
 // Search returns the series that match a search.

@@ -266,7 +266,7 @@ func TestHashSlots(t *testing.T) {
 	})
 }
 
-// TestSuspectSlot: an address that has failed of late waits for those that have too, and nobody waits for them.
+// TestSuspectSlot: an address that has failed of late waits for those that have too, and others do not wait for them.
 func TestSuspectSlot(t *testing.T) {
 	w := newWorld(t)
 	guesser := Origin{Address: netip.MustParseAddr("203.0.113.9")}
