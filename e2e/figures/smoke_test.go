@@ -201,12 +201,12 @@ func TestGuesses(t *testing.T) {
 		t.Skip("127.0.0.1 is the only loopback address")
 	}
 	const calls = 200
-	s := openSiege(t, 2*calls)
-	quiet, flooded, sent := s.round(t, calls)
+	s := openSiege(t, 3*calls)
+	r := s.round(t, calls)
 	s.stop()
-	if quiet.calls() != calls || flooded.calls() != calls || sent.sent == 0 || sent.hashed == 0 ||
-		sent.hashed+sent.refused != sent.sent {
-		t.Errorf("got %v calls, %v calls and %+v", quiet.calls(), flooded.calls(), sent)
+	if r.quiet.calls() != calls || r.visited.calls() != calls || r.guessed.calls() != calls || r.sent.sent == 0 ||
+		r.sent.hashed == 0 || r.sent.hashed+r.sent.refused != r.sent.sent {
+		t.Errorf("got %v, %v and %v calls, and %+v", r.quiet.calls(), r.visited.calls(), r.guessed.calls(), r.sent)
 	}
 	p := &guessedPlane{plane: openPlane(t, t.TempDir(), never)}
 	defer p.stop()
