@@ -30,6 +30,7 @@ type connection struct {
 	session namedSession // the last one in a request
 	started string       // the game session that was pushed; never push one twice over a socket
 	ending  bool         // TerminateProcess was pushed
+	asked   int          // how often the process has asked again for what was pushed
 	early   bool         // no process yet: the one with its id has ended, and this may be that one
 	closed  bool         // the socket has closed
 	renewed time.Time    // when RefreshConnection was pushed last; zero: never
@@ -88,6 +89,7 @@ func (n *connection) announce(ctx context.Context) error {
 
 // catchUp pushes what follows from the state of the process, unless the connection is not the primary one any more.
 func (n *connection) catchUp(ctx context.Context) error {
+	asked := n.timesAsked()
 	type state struct {
 		process *fleet.Process
 		session *fleet.GameSession
@@ -112,13 +114,13 @@ func (n *connection) catchUp(ctx context.Context) error {
 		return n.announce(ctx) // the end of the previous connection was recorded after the start of this one
 	}
 	if session != nil && session.Status == fleet.Activating {
-		n.startGameSession(n.all.sessionPush(n.key.Room, session))
+		n.startGameSession(n.all.sessionPush(n.key.Room, session), asked)
 	}
 	for _, update := range n.registry.takeMissed(n) {
 		n.push(update)
 	}
 	if process.TerminateBy != 0 {
-		n.terminate(process.TerminateBy)
+		n.terminate(process.TerminateBy, asked)
 	}
 	return nil
 }
@@ -135,10 +137,21 @@ func (n *connection) resume(ctx context.Context) {
 	n.all.router.WarnUnless(err == nil || ctx.Err() != nil, "server process not announced again", "err", err)
 }
 
-func (n *connection) startGameSession(push CreateGameSessionPush) {
+// timesAsked returns how often the process has asked again for what was pushed.
+func (n *connection) timesAsked() int {
 	n.mu.Lock()
-	first := n.started != push.GameSessionID
-	n.started = push.GameSessionID
+	defer n.mu.Unlock()
+	return n.asked
+}
+
+// startGameSession pushes a game session, unless it was pushed, or the process has asked again since asked was taken,
+// before the state was read: it may have begun the game session since.
+func (n *connection) startGameSession(push CreateGameSessionPush, asked int) {
+	n.mu.Lock()
+	first := asked == n.asked && n.started != push.GameSessionID
+	if first {
+		n.started = push.GameSessionID
+	}
 	n.mu.Unlock()
 	if first {
 		if n.legacy != nil && n.legacy.Acknowledges {
@@ -148,10 +161,11 @@ func (n *connection) startGameSession(push CreateGameSessionPush) {
 	}
 }
 
-func (n *connection) terminate(by event.Time) {
+// terminate asks the process to end, as startGameSession does.
+func (n *connection) terminate(by event.Time, asked int) {
 	n.mu.Lock()
-	first := !n.ending
-	n.ending = true
+	first := asked == n.asked && !n.ending
+	n.ending = n.ending || first
 	n.mu.Unlock()
 	if first {
 		n.push(TerminateProcessPush{TerminationTime: by.Time()})
@@ -164,7 +178,7 @@ func (n *connection) ended(e *fleet.ProcessHasEnded) {
 		return
 	}
 	if e.Reason != fleet.EndedItself {
-		n.terminate(e.At)
+		n.terminate(e.At, n.timesAsked())
 	}
 	n.replacedOnce()
 }

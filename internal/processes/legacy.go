@@ -186,7 +186,7 @@ func (n *connection) move(ctx context.Context, to fleet.RoomID, p *fleet.Process
 		err = moved.BecomeReady(ctx, p)
 	}
 	if err != nil { // it cannot host anything now, so it has to end and start again
-		n.terminate(n.all.router.Now())
+		n.terminate(n.all.router.Now(), n.timesAsked())
 	}
 	return err
 }

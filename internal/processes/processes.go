@@ -180,11 +180,11 @@ func (c *Connections) dispatch(r *registry, room fleet.RoomID, fact any) {
 		r.resumed(Key{room, e.ProcessKey})
 	case *fleet.GameSessionCreated:
 		if n := r.primary(Key{room, e.Host}); n != nil {
-			n.startGameSession(c.createdPush(room, e))
+			n.startGameSession(c.createdPush(room, e), n.timesAsked())
 		}
 	case *fleet.ProcessAskedToEnd:
 		if n := r.primary(Key{room, e.ProcessKey}); n != nil {
-			n.terminate(e.By)
+			n.terminate(e.By, n.timesAsked())
 		}
 	case *fleet.ProcessHasEnded:
 		if n := r.remove(Key{room, e.ProcessKey}); n != nil {

@@ -63,7 +63,9 @@ func (n *connection) beginRun(ctx context.Context) error {
 func (n *connection) activate(ready ProcessReady, done func(error)) {
 	n.mu.Lock()
 	again := n.started != "" || n.ending
-	n.started, n.ending = "", false
+	if n.started, n.ending = "", false; again {
+		n.asked++ // what was read before is caught up on below
+	}
 	n.mu.Unlock()
 	command := fleet.ReadyProcess{ProcessKey: n.key.Process, Port: ready.Port, LogPaths: ready.LogPaths}
 	n.submit(command, func(err error) {
