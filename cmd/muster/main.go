@@ -124,7 +124,7 @@ func (a *app) addCommands(root *cobra.Command) {
 		{"access", "Sign in, and manage access:", []*cobra.Command{a.configureCommand(), a.loginCommand(),
 			a.logoutCommand(), a.credentialsCommand(), a.userCommand(), a.groupCommand(), a.roleCommand(),
 			a.assignCommand(), a.unassignCommand(), a.keyCommand(), a.policyCommand(), a.providerCommand(),
-			a.auditCommand(), a.unlockCommand(), a.rootKeyCommand(), a.secretCommand()}},
+			a.auditCommand(), a.logsCommand(), a.unlockCommand(), a.rootKeyCommand(), a.secretCommand()}},
 		{"data", "Keep and inspect data:", []*cobra.Command{a.backupCommand(), a.restoreCommand(),
 			a.inspectCommand(), a.getCommand()}},
 		{"cluster", "Run a cluster:", []*cobra.Command{a.clusterCommand()}},

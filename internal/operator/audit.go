@@ -13,7 +13,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// Records of an answer of GET /v1/audit, if the request says nothing, and at most.
+// Records of an answer of GET /v1/audit or /v1/logs, if the request gives no limit, and at most.
 const (
 	defaultRecords = 1000
 	maxRecords     = 100_000
@@ -26,23 +26,35 @@ func (d *Handler) auditTrail(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
+	read := d.Access.Trail().Read
+	if follow {
+		read = d.Access.Trail().Follow
+	}
+	return d.writeLines(w, c, follow, "audit", func(ctx context.Context, visit func(string, []byte) bool) error {
+		return read(ctx, q, visit)
+	})
+}
+
+// writeLines answers with the lines that read visits, each a JSON object, which gets its position. To follow takes
+// until the client disconnects or the handler stops.
+func (d *Handler) writeLines(w http.ResponseWriter, c *call, follow bool, what string,
+	read func(ctx context.Context, visit func(position string, line []byte) (more bool)) error) error {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := &lines{w: w, control: http.NewResponseController(w), flush: follow}
+	ctx := c.Context()
 	if follow {
-		ctx, cancel := d.untilStopped(c.Context())
+		var cancel context.CancelFunc
+		ctx, cancel = d.untilStopped(ctx)
 		defer cancel()
 		_ = out.control.Flush() // the client sees that the stream has started
-		err = d.Access.Trail().Follow(ctx, q, out.write)
-	} else {
-		err = d.Access.Trail().Read(c.Context(), q, out.write)
 	}
-	switch {
+	switch err := read(ctx, out.write); {
 	case err == nil || errors.Is(err, context.Canceled):
 		_ = out.control.Flush()
 	case out.wrote == 0 && !follow:
 		return err
 	default:
-		d.Log.Warn("audit stream failed", "err", err)
+		d.Log.Warn(what+" stream failed", "err", err)
 		panic(http.ErrAbortHandler) // so that the client notices the truncation
 	}
 	return nil
@@ -110,7 +122,8 @@ type lines struct {
 // write reports whether the client can take more.
 func (l *lines) write(position string, record []byte) bool {
 	_ = l.control.SetWriteDeadline(time.Now().Add(writeTime)) // limits a client that does not read
-	l.line = fmt.Appendf(l.line[:0], `{"position":%q,%s`+"\n", position, bytes.TrimPrefix(record, []byte("{")))
+	record = bytes.TrimSuffix(bytes.TrimPrefix(record, []byte("{")), []byte("\n"))
+	l.line = fmt.Appendf(l.line[:0], `{"position":%q,%s`+"\n", position, record)
 	if _, err := l.w.Write(l.line); err != nil {
 		return false
 	}

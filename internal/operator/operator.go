@@ -59,6 +59,7 @@ import (
 	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/listen/sigv4"
 	"github.com/muster-gg/muster/internal/telemetry/loglimit"
+	"github.com/muster-gg/muster/internal/telemetry/logring"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -100,6 +101,7 @@ type Config struct {
 	Ready    func(context.Context) bool // waits until requests can be answered
 	Clock    clockwork.Clock
 	Log      *slog.Logger
+	Lines    *logring.Ring // the newest lines of the log; nil: they are not kept
 
 	RegionName, Account string // in ARNs
 	PublicURL           string // base URL of the sign-in pages, in links of invitations

@@ -27,6 +27,7 @@ func (d *Handler) routes() []route {
 
 		{"GET /v1/whoami", "", "", answering((*Handler).whoAmI), 0},
 		{"GET /v1/audit", "AuditRead", "", streaming((*Handler).auditTrail), 0},
+		{"GET /v1/logs", "LogRead", "", streaming((*Handler).logs), 0},
 		{"GET /v1/settings", "SettingsRead", "", answering((*Handler).allSettings), 0},
 		{"GET /v1/settings/sign-in", "SettingsRead", "", answering((*Handler).settings), 0},
 		{"PATCH /v1/settings/sign-in", "SettingsPut", "", taking(nil, (*Handler).changeSettings), 0},

@@ -15,7 +15,7 @@ const (
 		" UpdateAccessKey"
 	musterActions = "AssignmentDelete AssignmentPut AuditRead BackupCreate ConsoleUse EndedSessionRead EventRead" +
 		" GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate LegacyRead" +
-		" NodeRead NodeRemove OverviewRead PlacementRead PlayerRead PlayerRelease PolicyCheck" +
+		" LogRead NodeRead NodeRemove OverviewRead PlacementRead PlayerRead PlayerRelease PolicyCheck" +
 		" PolicyDelete PolicyPut PolicyRead ProviderDelete ProviderPut ProviderRead RoleDelete RolePut" +
 		" RoleRead RootKeyRotate RuleSetCheck RuleSetSimulate SearchRead SecretRotate SessionEnd SessionRead" +
 		" SettingsPut SettingsRead TicketExplain TicketRead Unlock UserDelete UserPut UserRead"

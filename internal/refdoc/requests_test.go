@@ -34,6 +34,7 @@ var requestNotes = map[string]string{
 	"GET /v1/legacy":                            "[old game servers](../how-to/keep-your-old-servers.md)",
 	"GET /v1/whoami":                            "[the caller](#the-caller)",
 	"GET /v1/audit":                             "[the audit trail](#the-audit-trail)",
+	"GET /v1/logs":                              "[the log](#the-log) of the node that answers",
 	"GET /v1/settings":                          "the settings of this node: `settings`, with values and sources",
 	"GET /v1/settings/sign-in":                  "[settings](#settings-of-sign-in) of sign-in",
 	"PATCH /v1/settings/sign-in":                "change them: `localPasswords`",

@@ -79,7 +79,7 @@ func (s *service) openEndpoints(context.Context) error {
 		Legacy: describe, Open: s.cfg.Local(),
 		Region: s.plane, Feed: s.feed, Backup: s.backup, Nodes: operatedNodes{s}, Keys: s.plane, Skew: s.cfg.ClockSkew,
 		Access: s.plane.Access, RegionName: s.cfg.Region, Account: s.cfg.Account, PublicURL: s.signin.PublicURL,
-		Settings: s.settings(), Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Settings: s.settings(), Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log, Lines: s.lines,
 	})
 	s.console, err = console.New(console.Config{
 		Calls: handler, Requests: s.operator, Region: s.plane, Access: s.plane, Person: s.signin.Person,

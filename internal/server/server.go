@@ -41,6 +41,7 @@ import (
 	"github.com/muster-gg/muster/internal/signin"
 	"github.com/muster-gg/muster/internal/signin/query"
 	"github.com/muster-gg/muster/internal/telemetry"
+	"github.com/muster-gg/muster/internal/telemetry/logring"
 )
 
 // historyIndexDir is the directory of the history's index in the data directory. It can be deleted while no service
@@ -61,8 +62,10 @@ func run(ctx context.Context, cfg config.Config) (err error) {
 		return err
 	}
 	complete(&cfg.Process)
+	lines := logring.New(cfg.Clock.Now())
+	cfg.Log = slog.New(lines.Wrap(cfg.Log.Handler()))
 	s := &service{
-		cfg: cfg, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{}), complete: make(chan struct{}),
+		cfg: cfg, lines: lines, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{}), complete: make(chan struct{}),
 	}
 	defer closing(&err, s.opened.close)
 	if err := s.open(ctx); err != nil {
@@ -124,6 +127,7 @@ func (c *closers) close() (err error) {
 type service struct {
 	cfg      config.Config
 	opened   closers
+	lines    *logring.Ring // of the log
 	metrics  *telemetry.Metrics
 	identity identity
 	engine   *jetstream.Engine

@@ -1,0 +1,68 @@
+package operator
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/muster-gg/muster/internal/telemetry/logring"
+)
+
+func TestLogs(t *testing.T) {
+	var log *slog.Logger
+	w := newWorld(t, func(c *Config) {
+		c.Lines = logring.New(c.Clock.Now())
+		log = slog.New(c.Lines.Wrap(slog.NewTextHandler(io.Discard, nil)))
+	})
+	log.Info("begun", "shard", 3)
+	log.Warn("slow", "disk", "<b>")
+	for _, c := range []struct {
+		query, key string
+		status     int
+		want       string
+	}{
+		{"", "AKID", 200, `{"position":"%1","time":"`},
+		{"?level=warn", "AKID", 200, `"level":"WARN","msg":"slow","disk":"<b>"}` + "\n"},
+		{"?shard=3", "AKID", 200, `"msg":"begun","shard":3}` + "\n"},
+		{"?text=SLOW&limit=5", "AKID", 200, `"msg":"slow"`},
+		{"?level=loud", "AKID", 400, `Parameter level is \"loud\". level must be debug`},
+		{"?shard=three", "AKID", 400, `Parameter shard is \"three\"`},
+		{"?after=now", "AKID", 400, `Parameter after is \"now\"`},
+		{"?limit=0", "AKID", 400, `Parameter limit is \"0\"`},
+		{"?size=1", "AKID", 400, `The parameters are level, text, shard, after, limit, follow.`},
+		{"", "AKGUEST", 403, `muster:LogRead`},
+	} {
+		status, body := w.ask("GET", "/v1/logs"+c.query, c.key)
+		want := strings.ReplaceAll(c.want, "%1", positionIn(w, 1))
+		if status != c.status || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s, want %s", c.query, status, body, want)
+		}
+	}
+}
+
+// positionIn returns the position of the nth line.
+func positionIn(w *world, n int64) string { return fmt.Sprint(w.begun.UnixMicro() + n) }
+
+func TestFollowLogs(t *testing.T) {
+	var log *slog.Logger
+	w := newWorld(t, func(c *Config) {
+		c.Lines = logring.New(c.Clock.Now())
+		log = slog.New(c.Lines.Wrap(slog.NewTextHandler(io.Discard, nil)))
+	})
+	log.Info("before")
+	response := w.request(t.Context(), "GET", "/v1/logs?follow=true&after="+positionIn(w, 0), "AKID")
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for _, message := range []string{"before", "after"} {
+		if !lines.Scan() || !strings.Contains(lines.Text(), `"msg":"`+message+`"`) {
+			t.Fatalf("got %q, %v", lines.Text(), lines.Err())
+		}
+		log.Info("after")
+	}
+	w.door.Stop()
+	for lines.Scan() { // ends
+	}
+}
