@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/muster-gg/muster/internal/telemetry/logring"
 )
 
 // A logQuery is a run of muster logs.
@@ -80,29 +79,13 @@ func (o *operatorCall) writeLogLine(line []byte) error {
 
 // logText returns a line as people read it: time, level, message, and name=value of the rest.
 func logText(line []byte) (string, error) {
-	var head struct {
-		Time, Level string
-		Message     string `json:"msg"`
-	}
-	if err := json.Unmarshal(line, &head); err != nil {
+	l, err := logring.Parse(line)
+	if err != nil {
 		return "", err
 	}
-	var out strings.Builder
-	fmt.Fprintf(&out, "%s %-5s %s", head.Time, head.Level, head.Message)
-	d := json.NewDecoder(bytes.NewReader(line))
-	_, err := d.Token()
-	for err == nil && d.More() {
-		var name json.Token
-		var value json.RawMessage
-		name, err = d.Token()
-		if err = errors.Join(err, d.Decode(&value)); err != nil {
-			break
-		}
-		switch name {
-		case "position", "time", "level", "msg":
-		default:
-			fmt.Fprintf(&out, " %s=%s", name, value)
-		}
+	out := fmt.Sprintf("%s %-5s %s", l.Time.Format(time.RFC3339Nano), l.Level, l.Message)
+	for _, f := range l.Facts {
+		out += " " + f.Name + "=" + f.Value
 	}
-	return oneLine(out.String()), err
+	return oneLine(out), nil
 }

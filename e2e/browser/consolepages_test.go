@@ -51,6 +51,7 @@ func TestConsolePages(t *testing.T) {
 		{"/console/cluster", []string{"This service runs alone"}},
 		{"/console/settings", []string{"open-console"}},
 		{"/console/audit", []string{"CreateFleet", "UserPut"}},
+		{"/console/log", []string{"muster is ready"}},
 		{"/console/users", []string{"vera", "read-only"}},
 		{"/console/users/vera", []string{"Unassign", "Sign-in sessions"}},
 		{"/console/groups", []string{"testers"}},

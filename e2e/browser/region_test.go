@@ -391,5 +391,6 @@ func (r *liveRegion) pictures() []picture {
 		{"policy", "/console/policies/MusterViewer", "ConsoleUse", nil},
 		{"keys", "/console/keys", "arena-backend", nil},
 		{"audit", "/console/audit", "DeleteMatchmakingRuleSet", nil},
+		{"log", "/console/log?level=info", "muster is ready", nil},
 	}
 }

@@ -233,6 +233,7 @@ var bodies = map[string]func() any{
 	"settings":         func() any { return new(settingsBody) },
 	"events":           func() any { return new(eventsBody) },
 	"audit":            func() any { return new(auditBody) },
+	"log":              func() any { return new(logBody) },
 	"users":            func() any { return new(usersBody) },
 	"user":             func() any { return new(userBody) },
 	"groups":           func() any { return new(groupsBody) },

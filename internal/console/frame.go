@@ -32,6 +32,7 @@ var navigation = []navGroup{
 	}},
 	{"Region", []navLink{
 		{link{"Cluster", "/console/cluster"}, "c", "muster:NodeRead"},
+		{link{"Log", "/console/log"}, "o", "muster:LogRead"},
 		{link{"API", "/console/api"}, "a", ""},
 		{link{"Settings", "/console/settings"}, "", "muster:SettingsRead"},
 	}},

@@ -300,6 +300,22 @@ func TestRegionPages(t *testing.T) {
 	w.shows("GET", "/console/audit?errors=true&user=ada", nil, 200, "CreateFleet", "ada", "ConflictException")
 }
 
+// TestLogPage shows the newest lines first, as text, and what is wrong with a filter.
+func TestLogPage(t *testing.T) {
+	w := newWorld(t)
+	w.answers["GET /v1/logs"] = ""
+	w.shows("GET", "/console/log", nil, 200, "has logged nothing")
+	w.shows("GET", "/console/log?level=error", nil, 200, "None of the lines", `<option value="error" selected>`)
+	w.answers["GET /v1/logs"] = `{"position":"1","time":"2026-11-25T11:00:00Z","level":"INFO","msg":"begun"}` + "\n" +
+		`{"position":"2","time":"2026-11-25T11:00:01Z","level":"WARN","msg":"slow <b>","shard":3}` + "\n"
+	body := w.shows("GET", "/console/log?shard=3", nil, 200, "slow &lt;b&gt;", "shard=3", `chip wait">WARN`)
+	if strings.Index(body, "slow") > strings.Index(body, "begun") {
+		t.Error("the newest line is not the first")
+	}
+	w.fails["GET /v1/logs"] = fault.New(fault.InvalidRequest, "Parameter shard is \"x\".")
+	w.shows("GET", "/console/log?shard=x", nil, 400, "Parameter shard is")
+}
+
 // TestExplorer runs operations, and asks before dangerous ones.
 func TestExplorer(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Operations = []OperationGroup{{"Fleets", []string{"ListFleets"}}} })

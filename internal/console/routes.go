@@ -70,6 +70,7 @@ var table = []route{
 	{"POST /console/cluster/remove", removeNode},
 	{"GET /console/settings", settingsPage},
 	{"GET /console/audit", auditPage},
+	{"GET /console/log", logPage},
 
 	{"GET /console/api", explorerPage},
 	{"GET /console/api/{operation}", operationPage},

@@ -42,9 +42,9 @@ func New(now time.Time) *Ring {
 	return &Ring{last: uint64(max(now.UnixMicro(), 0)), more: make(chan struct{})}
 }
 
-// Wrap returns a handler that keeps the lines of next, and gives them to it.
+// Wrap returns a handler that keeps lines of the level INFO and above, and all that next takes, and gives them to it.
 func (r *Ring) Wrap(next slog.Handler) slog.Handler {
-	options := &slog.HandlerOptions{Level: slog.Level(math.MinInt)} // next decides
+	options := &slog.HandlerOptions{Level: slog.Level(math.MinInt)} // Enabled decides
 	return &handler{r, next, slog.NewJSONHandler(writer{r}, options)}
 }
 
@@ -55,7 +55,7 @@ type handler struct {
 }
 
 func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
-	return h.next.Enabled(ctx, level)
+	return level >= slog.LevelInfo || h.next.Enabled(ctx, level)
 }
 
 func (h *handler) Handle(ctx context.Context, record slog.Record) error {
@@ -63,6 +63,9 @@ func (h *handler) Handle(ctx context.Context, record slog.Record) error {
 	h.ring.level = record.Level
 	_ = h.json.Handle(ctx, record) // cannot fail: it writes to memory
 	h.ring.mu.Unlock()
+	if !h.next.Enabled(ctx, record.Level) {
+		return nil
+	}
 	return h.next.Handle(ctx, record)
 }
 
