@@ -60,6 +60,7 @@ var table = []route{
 	{"POST /console/rule-sets/create", saveRuleSet},
 	{"POST /console/rule-sets/check", checkRuleSet},
 	{"GET /console/rule-sets/{name}", ruleSetPage},
+	{"POST /console/rule-sets/{name}/simulate", simulate},
 	{"POST /console/rule-sets/{name}/delete", deleteRuleSet},
 
 	{"GET /console/search", searchPage},
