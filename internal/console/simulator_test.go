@@ -59,8 +59,8 @@ func TestSimulator(t *testing.T) {
 		}
 	}
 	w.shows("POST", path, url.Values{"seed": {"7"}, "timeout": {"90"}}, 200, "muster match generate --rules "+
-		"rules.json --tickets 1000 --rate 10 --parties 0.2 --seed 7 |\n  muster match simulate --rules rules.json --tickets - "+
-		"--request-timeout 90s")
+		"rules.json --tickets 1000 --rate 10 --parties 0.2 --seed 7 |\n  muster match simulate --rules rules.json "+
+		"--tickets - --request-timeout 90s")
 	w.fails["muster:RuleSetSimulate"] = denied
 	if body := w.shows("GET", "/console/rule-sets/duel", nil, 200); strings.Contains(body, "Simulator") {
 		t.Error("the form is shown to a person who may not post it")
