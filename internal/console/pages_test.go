@@ -307,6 +307,20 @@ func TestExplorer(t *testing.T) {
 	w.shows("GET", "/console/api/CreateFleet", nil, 200, "aws gamelift create-fleet --cli-input-json",
 		"X-Amz-Target: GameLift.CreateFleet")
 	w.shows("GET", "/console/api/Nothing", nil, 404, "NotFound")
+	for body, want := range map[string][]string{
+		`{"Name": "é ` + strings.ReplaceAll(hostile, `"`, `\"`) + `"}`: {"answer = gamelift.create_fleet(",
+			`client.CreateFleet(ctx, &amp;gamelift.CreateFleetInput{`, `\u202e&#39;{{.}}&#34;`},
+		`{"Locations": [{"Location": "custom-a"}]}`: {"service/gamelift/types&#34;\n)",
+			"[]types.LocationConfiguration{"},
+		`{"Nom": "x"}`: {`There is no member &#34;Nom&#34; in CreateFleetInput.`},
+		`[`:            {"The input is not a JSON object."},
+		`{"Name": "` + strings.Repeat("x", 4096) + `"}`: {strings.Repeat("x", 4096) + "&#34;),"},
+	} {
+		page := w.shows("GET", "/console/api/CreateFleet?body="+url.QueryEscape(body), nil, 200, want...)
+		if strings.Contains(page, "<script>alert") {
+			t.Errorf("%s is markup", body)
+		}
+	}
 	w.answers["ListFleets"] = `{"FleetIds":["fleet-1"]}`
 	w.shows("POST", "/console/api/ListFleets", url.Values{"body": {`{"Limit": 1}`}}, 200, "fleet-1", "It succeeded")
 	if w.inputs["ListFleets"] != `{"Limit": 1}` {
