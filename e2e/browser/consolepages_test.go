@@ -45,7 +45,7 @@ func TestConsolePages(t *testing.T) {
 		{"/console/matchmaking/duel", []string{"required within 30 s", "<i>map"}},
 		{"/console/tickets/ken", []string{"Why it waits", "distance 90, at most 5", "from 5 to 900"}},
 		{"/console/rule-sets", []string{"duel"}},
-		{"/console/rule-sets/duel", []string{"maxDistance"}},
+		{"/console/rule-sets/duel", []string{"maxDistance", "Simulator"}},
 		{"/console/rule-sets/create?from=duel", []string{"Save as new"}},
 		{"/console/events", []string{"MatchmakingSearching"}},
 		{"/console/cluster", []string{"This service runs alone"}},
@@ -62,6 +62,9 @@ func TestConsolePages(t *testing.T) {
 		{"/console/policies/MusterViewer", []string{"ConsoleUse"}},
 		{"/console/policies/create", []string{"Document"}},
 		{"/console/keys", []string{"root key"}},
+		{"/console/providers", []string{"https://id.example.com"}},
+		{"/console/providers/corp", []string{"/signin/oidc/corp/callback", "Delete identity provider"}},
+		{"/console/providers/create", []string{"Claim with the groups"}},
 		{"/console/api", []string{"StartMatchmaking"}},
 		{"/console/api/StartGameSessionPlacement", []string{"Members of the input"}},
 	} {
@@ -159,6 +162,8 @@ func fill(t *testing.T, s *people.Service) string {
 	s.AddUser("vera", "read-only")
 	s.Manage("POST", "groups", map[string]any{"name": "testers", "description": hostile})
 	s.Manage("POST", "keys", map[string]any{"service": "backend", "name": hostile})
+	s.Manage("PUT", "providers/corp", map[string]any{"issuer": "https://id.example.com", "clientId": hostile,
+		"signIn": true})
 	placement := mustertest.Call(t, s.Client.StartGameSessionPlacement, &gamelift.StartGameSessionPlacementInput{
 		PlacementId: aws.String("first"), GameSessionQueueName: aws.String("ranked"),
 		MaximumPlayerSessionCount: aws.Int32(4), GameSessionName: aws.String(hostile),

@@ -86,6 +86,7 @@ type Config struct {
 	RegionName string
 	Account    string // in ARNs
 	Endpoint   string // URL of the API, for commands that pages show
+	PublicURL  string // that browsers use, for addresses that pages show
 
 	Ready func(context.Context) bool // waits until requests can be answered
 	Clock clockwork.Clock

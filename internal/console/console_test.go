@@ -51,7 +51,8 @@ func newWorld(t *testing.T, change ...func(*Config)) *world {
 	c := Config{Calls: w, Requests: w, Region: w, Access: w, Person: func(*http.Request) (*access.Person, bool) {
 		return w.person, w.person != nil
 	}, Open: true, Reservation: time.Minute, RegionName: "eu-west-1", Endpoint: "http://127.0.0.1:9080",
-		Ready: func(context.Context) bool { return true }, Clock: w.clock, Log: slog.New(slog.DiscardHandler)}
+		PublicURL: "https://muster.example.com/",
+		Ready:     func(context.Context) bool { return true }, Clock: w.clock, Log: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&c)
 	}
@@ -129,6 +130,8 @@ func (w *world) ServeLocal(out http.ResponseWriter, r *http.Request, id *access.
 		return err
 	}
 	switch answer := w.answers[name].(type) {
+	case func(*http.Request) any:
+		return json.NewEncoder(out).Encode(answer(r))
 	case nil:
 		if !emptyLists.MatchString(name) {
 			return fault.New(fault.NotFound, "no answer for %s", name)
@@ -242,6 +245,8 @@ var bodies = map[string]func() any{
 	"policies":         func() any { return new(policiesBody) },
 	"policy":           func() any { return new(policyBody) },
 	"keys":             func() any { return new(keysBody) },
+	"providers":        func() any { return new(providersBody) },
+	"provider":         func() any { return new(providerBody) },
 	"explorer":         func() any { return new(explorerBody) },
 
 	"search": func() any { return new(searchBody) },

@@ -4,9 +4,12 @@ import (
 	"encoding/csv"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -69,6 +72,14 @@ func instant(t time.Time) string {
 	return t.UTC().Format(csvTime)
 }
 
+// ended formats when something ended; nil: it has not.
+func ended(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return instant(*t)
+}
+
 func fleetsFile(v *visit) error {
 	header := []string{"id", "name", "status", "type", "processes", "game_sessions", "players", "places", "created_utc"}
 	return v.download("fleets", header, func(token string) (rows [][]string, next string, err error) {
@@ -114,5 +125,49 @@ func playersFile(v *visit) error {
 				decimal(p.Port), instant(p.CreationTime), instant(p.TerminationTime)})
 		}
 		return rows, out.NextToken, nil
+	})
+}
+
+// rowsFile reads a page of a list of operators for a file, of those in the status of the query if it has one.
+func (v *visit) rowsFile(token string, answer any, elements ...string) error {
+	q := url.Values{"limit": {strconv.Itoa(csvPage)}}
+	for name, value := range map[string]string{"after": token, "status": v.form("status")} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	return v.request(http.MethodGet, in(elements...)+"?"+q.Encode(), nil, answer)
+}
+
+// placementsFile has the placements of a queue.
+func placementsFile(v *visit) error {
+	header := []string{"id", "status", "started_utc", "ended_utc", "age_ms", "reason", "attempts", "fleet", "location",
+		"game_session", "match"}
+	name := v.r.PathValue("name")
+	return v.download("placements-"+name, header, func(token string) (rows [][]string, next string, err error) {
+		var list control.PlacementList
+		err = v.rowsFile(token, &list, "queues", name, "placements")
+		for _, p := range list.Placements {
+			rows = append(rows, []string{p.PlacementID, string(p.Status), instant(p.StartTime), ended(p.EndTime),
+				fmt.Sprint(p.AgeMS), p.Reason, fmt.Sprint(p.Attempt), p.FleetID, p.Location, p.GameSession, p.Match})
+		}
+		return rows, list.NextToken, err
+	})
+}
+
+// ticketsFile has the tickets of a matchmaking configuration. The ids of a ticket's players are in one cell.
+func ticketsFile(v *visit) error {
+	header := []string{"id", "status", "started_utc", "ended_utc", "age_ms", "reason", "message", "players", "backfill",
+		"automatic", "match", "game_session"}
+	name := v.r.PathValue("name")
+	return v.download("tickets-"+name, header, func(token string) (rows [][]string, next string, err error) {
+		var list control.TicketList
+		err = v.rowsFile(token, &list, "configurations", name, "tickets")
+		for _, t := range list.Tickets {
+			rows = append(rows, []string{t.TicketID, string(t.Status), instant(t.StartTime), ended(t.EndTime),
+				fmt.Sprint(t.AgeMS), t.Reason, t.Message, strings.Join(t.Players, " "), fmt.Sprint(t.Backfill),
+				fmt.Sprint(t.Automatic), t.Match, t.GameSession})
+		}
+		return rows, list.NextToken, err
 	})
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/muster-gg/muster/internal/wire"
@@ -30,6 +31,8 @@ type explorerBody struct {
 	FailureReason string
 	RequestID     string
 	AWS, Curl     string // the same on a command line
+	Python, Go    string // the same as a program
+	NoProgram     string // why there is none
 }
 
 func explorerPage(v *visit) error { return v.explorer(explorerBody{}) }
@@ -88,10 +91,68 @@ func (v *visit) explorer(b explorerBody) error {
 			` --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"` + " \\\n  " +
 			shell([]string{"-H", "X-Amz-Target: GameLift." + b.Operation, "-H",
 				"Content-Type: application/x-amz-json-1.1", "-d", body, v.h.Endpoint})
+		v.programs(&b, info)
 	}
 	p.Body = b
 	return v.show("explorer", p)
 }
+
+// programs adds the programs that make the call.
+func (v *visit) programs(b *explorerBody, info *wire.OperationInfo) {
+	python, err := info.PythonLiteral([]byte(b.Body))
+	if err != nil {
+		b.NoProgram = sentence(err.Error())
+		return
+	}
+	golang, err := info.GoLiteral([]byte(b.Body))
+	if err != nil {
+		b.NoProgram = sentence(err.Error())
+		return
+	}
+	region, endpoint := strconv.Quote(v.h.RegionName), strconv.Quote(v.h.Endpoint)
+	b.Python = "import boto3\n"
+	if python.Base64 {
+		b.Python = "import base64\n\nimport boto3\n"
+	}
+	b.Python += "\ngamelift = boto3.client(\"gamelift\", region_name=" + region + ", endpoint_url=" + endpoint + ")\n" +
+		"answer = gamelift." + strings.ReplaceAll(commandOf(b.Operation), "-", "_") + python.Text + "\nprint(answer)\n"
+	packages, types := "\t\"context\"\n\t\"fmt\"\n\t\"log\"\n", ""
+	if golang.Time {
+		packages += "\t\"time\"\n"
+	}
+	if golang.Types {
+		types = "\t\"github.com/aws/aws-sdk-go-v2/service/gamelift/types\"\n"
+	}
+	b.Go = strings.NewReplacer("PACKAGES", packages, "TYPES", types, "REGION", region, "ENDPOINT", endpoint,
+		"OPERATION", b.Operation, "INPUT", golang.Text).Replace(goProgram)
+}
+
+// goProgram is the program for the AWS SDK for Go 2, with words to replace.
+const goProgram = `package main
+
+import (
+PACKAGES
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+TYPES)
+
+func main() {
+	ctx := context.Background()
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithRegion(REGION))
+	if err != nil {
+		log.Fatal(err)
+	}
+	client := gamelift.NewFromConfig(cfg, func(o *gamelift.Options) {
+		o.BaseEndpoint = aws.String(ENDPOINT)
+	})
+	answer, err := client.OPERATION(ctx, INPUT)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%+v\n", answer)
+}
+`
 
 // dangerous reports whether an operation ends or deletes something.
 func dangerous(operation string) bool {

@@ -42,6 +42,7 @@ var navigation = []navGroup{
 		{link{"Roles", "/console/roles"}, "", "muster:RoleRead"},
 		{link{"Policies", "/console/policies"}, "", "muster:PolicyRead"},
 		{link{"Access keys", "/console/keys"}, "", "muster:KeyRead"},
+		{link{"Identity providers", "/console/providers"}, "", "muster:ProviderRead"},
 		{link{"Audit trail", "/console/audit"}, "t", "muster:AuditRead"},
 	}},
 }

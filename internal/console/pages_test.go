@@ -323,6 +323,20 @@ func TestExplorer(t *testing.T) {
 	w.shows("GET", "/console/api/CreateFleet", nil, 200, "aws gamelift create-fleet --cli-input-json",
 		"X-Amz-Target: GameLift.CreateFleet")
 	w.shows("GET", "/console/api/Nothing", nil, 404, "NotFound")
+	for body, want := range map[string][]string{
+		`{"Name": "é ` + strings.ReplaceAll(hostile, `"`, `\"`) + `"}`: {"answer = gamelift.create_fleet(",
+			`client.CreateFleet(ctx, &amp;gamelift.CreateFleetInput{`, `\u202e&#39;{{.}}&#34;`},
+		`{"Locations": [{"Location": "custom-a"}]}`: {"service/gamelift/types&#34;\n)",
+			"[]types.LocationConfiguration{"},
+		`{"Nom": "x"}`: {`There is no member &#34;Nom&#34; in CreateFleetInput.`},
+		`[`:            {"The input is not a JSON object."},
+		`{"Name": "` + strings.Repeat("x", 4096) + `"}`: {strings.Repeat("x", 4096) + "&#34;),"},
+	} {
+		page := w.shows("GET", "/console/api/CreateFleet?body="+url.QueryEscape(body), nil, 200, want...)
+		if strings.Contains(page, "<script>alert") {
+			t.Errorf("%s is markup", body)
+		}
+	}
 	w.answers["ListFleets"] = `{"FleetIds":["fleet-1"]}`
 	w.shows("POST", "/console/api/ListFleets", url.Values{"body": {`{"Limit": 1}`}}, 200, "fleet-1", "It succeeded")
 	if w.inputs["ListFleets"] != `{"Limit": 1}` {
@@ -371,4 +385,52 @@ func TestCSV(t *testing.T) {
 	}
 	w.fails["DescribePlayerSessions"] = denied
 	w.shows("GET", "/console/players.csv?id=ada", nil, 403, "AccessDenied")
+}
+
+// TestRowsCSV: the files of tickets and placements have the rows of all pages of their lists.
+func TestRowsCSV(t *testing.T) {
+	long := strings.Repeat("\u202eй", 1024)
+	begin := time.Date(2026, 11, 25, 11, 0, 0, 0, time.UTC)
+	end := begin.Add(90 * time.Second)
+	for path, c := range map[string]struct {
+		list   string
+		pages  []any
+		status string
+		want   string
+	}{
+		"/console/matchmaking/duel/tickets.csv": {"configurations/duel/tickets", []any{
+			control.TicketList{NextToken: "a b", Tickets: []control.TicketRow{{TicketID: "=cmd", Status: "SEARCHING",
+				StartTime: begin, AgeMS: 1500, Players: []string{"@ada", hostile, long}}}},
+			control.TicketList{NextToken: "end"}, // a page can be empty before the last
+			control.TicketList{Tickets: []control.TicketRow{{TicketID: "t-2", Status: "COMPLETED", StartTime: begin,
+				EndTime: &end, Players: []string{"bob"}, Message: "+1", Backfill: true, Match: "m"}}}}, "",
+			"id,status,started_utc,ended_utc,age_ms,reason,message,players,backfill,automatic,match,game_session\r\n" +
+				"'=cmd,SEARCHING,2026-11-25 11:00:00,,1500,,,\"'@ada " + strings.ReplaceAll(hostile, `"`, `""`) + " " +
+				long + "\",false,false,,\r\n" +
+				"t-2,COMPLETED,2026-11-25 11:00:00,2026-11-25 11:01:30,0,,'+1,bob,true,false,m,\r\n"},
+		"/console/queues/ranked/placements.csv?status=FAILED": {"queues/ranked/placements", []any{
+			control.PlacementList{NextToken: "end", Placements: []control.PlacementRow{{PlacementID: "-p",
+				Status: "FAILED", StartTime: begin, EndTime: &end, AgeMS: 90_000, Reason: "=1+1", Attempt: 3}}},
+			control.PlacementList{}}, "FAILED",
+			"id,status,started_utc,ended_utc,age_ms,reason,attempts,fleet,location,game_session,match\r\n" +
+				"'-p,FAILED,2026-11-25 11:00:00,2026-11-25 11:01:30,90000,'=1+1,3,,,,\r\n"},
+	} {
+		w := newWorld(t)
+		list := "GET /v1/" + c.list
+		var asked []url.Values
+		w.answers[list] = func(r *http.Request) any {
+			asked = append(asked, r.URL.Query())
+			return c.pages[len(asked)-1]
+		}
+		if out := w.do("GET", path, nil); out.Body.String() != c.want {
+			t.Errorf("%s: %q, want %q", path, out.Body, c.want)
+		}
+		for i, q := range asked {
+			if q.Get("status") != c.status || q.Get("limit") != "100" || (q.Get("after") == "") != (i == 0) {
+				t.Errorf("%s: page %d was asked for with %v", path, i+1, q)
+			}
+		}
+		w.fails[list] = denied
+		w.shows("GET", path, nil, 403, "AccessDenied")
+	}
 }

@@ -50,10 +50,11 @@ func summed(r wire.MatchmakingRuleSet) ruleSetRow {
 	return row
 }
 
-// A ruleSetBody is a rule set, formatted.
+// A ruleSetBody is a rule set, formatted, with its simulator.
 type ruleSetBody struct {
 	ruleSetRow
-	Lines []string
+	Lines      []string
+	Simulation *simulation
 }
 
 func ruleSetPage(v *visit) error { return v.ruleSet(v.r.PathValue("name"), nil) }
@@ -63,8 +64,12 @@ func (v *visit) ruleSet(name string, refused error) error {
 	if err != nil {
 		return err
 	}
-	b := ruleSetBody{summed(*r), strings.Split(formatted(r.RuleSetBody), "\n")}
-	return v.refused("ruleset", page{Title: name, Nav: "/console/rule-sets", Body: b,
+	return v.showRuleSet(r, v.newSimulation(), refused)
+}
+
+func (v *visit) showRuleSet(r *wire.MatchmakingRuleSet, s *simulation, refused error) error {
+	b := ruleSetBody{summed(*r), strings.Split(formatted(r.RuleSetBody), "\n"), s}
+	return v.refused("ruleset", page{Title: r.RuleSetName, Nav: "/console/rule-sets", Body: b,
 		Crumbs: []link{{"Rule sets", "/console/rule-sets"}}}, refused)
 }
 

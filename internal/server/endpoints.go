@@ -86,7 +86,7 @@ func (s *service) openEndpoints(context.Context) error {
 		Metrics: s.recorder.Store, Reservation: s.cfg.ReservationTimeout,
 		Open: s.cfg.OpenConsole == config.On, Insecure: s.cfg.InsecureSignIn == config.On,
 		Operations: offered(), CA: s.caFile, RegionName: s.cfg.Region, Account: s.cfg.Account, Endpoint: s.pagesURL(),
-		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		PublicURL: s.signin.PublicURL, Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	if err != nil {
 		return err
