@@ -478,7 +478,7 @@ func TestLive(t *testing.T) {
 		}
 		w.clock.Advance(d)
 	}
-	read("retry: 1000\nevent: open\ndata:\n\n")
+	read("retry: 1000\n\nevent: open\ndata: \n\n")
 	pass(1, liveBeat)
 	pass(1, livePause)
 	read("event: changed\ndata: 0\n\n")

@@ -13,6 +13,9 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
+// writeTime is the time limit for writing a part of a download, in real time.
+const writeTime = 10 * time.Second
+
 // csvPage is how many rows are read at once for a file.
 const csvPage = 100
 

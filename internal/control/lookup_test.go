@@ -138,6 +138,27 @@ func TestOverview(t *testing.T) {
 	}
 }
 
+// TestFleetRows lists the busiest fleet first.
+func TestFleetRows(t *testing.T) {
+	a := matchmakers(t, 2)
+	idle := a.fleetAt("custom-b")
+	game := a.active(a.fleet, object{"MaximumPlayerSessionCount": 4}, a.sockets...)
+	a.must("CreatePlayerSession", object{"GameSessionId": game, "PlayerId": "anna"})
+	list, err := a.FleetRows(a.ctx, nil)
+	if err != nil || len(list.Fleets) != 2 || list.Fleets[1].FleetID != idle {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	want := FleetRow{FleetID: a.fleet, Name: list.Fleets[0].Name, Status: "ACTIVE", Computes: 1, Processes: 2,
+		FreeProcesses: 1, GameSessions: 1, Players: 1, MaximumPlayers: 4}
+	if got := list.Fleets[0]; got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	list, err = a.FleetRows(a.ctx, func(id string) bool { return id == a.fleet })
+	if err != nil || len(list.Fleets) != 1 || list.Fleets[0].FleetID != idle || list.Omitted != 0 {
+		t.Errorf("hidden: %+v, %v", list, err)
+	}
+}
+
 // TestCrashLoop: several processes that end abnormally within ten minutes need attention, until that is long ago.
 func TestCrashLoop(t *testing.T) {
 	w := newWorld(t, withFleet(func(s *fleet.Settings) { s.ProcessGrace = time.Second }))

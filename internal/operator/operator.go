@@ -5,6 +5,8 @@
 //	GET    /v1/game-sessions          the game sessions of the region, by filters
 //	GET    /v1/game-sessions/{id}/timeline   what happened to a game session and its players, and when
 //	GET    /v1/overview               the state of the region in a few numbers, and what needs attention
+//	GET    /v1/fleets                 the busiest fleets, with their numbers
+//	GET    /v1/watch                  one of these answers as it changes, as server-sent events
 //	GET    /v1/search                 what an id, a name, an address or a player id may mean
 //	POST   /v1/rulesets/check, /v1/rulesets/simulate   check a rule set, and match tickets with it
 //	GET    /v1/players/{id}           the player sessions and tickets of a player; a reservation can be released
@@ -75,7 +77,11 @@ type Region interface {
 	ConfigurationTickets(ctx context.Context, q control.RowQuery) (*control.TicketList, error)
 	Lookup(ctx context.Context, q control.LookupQuery) (*control.Lookup, error)
 	Overview(ctx context.Context, hidden func(fleetID string) bool) (*control.Overview, error)
+	FleetRows(ctx context.Context, hidden func(fleetID string) bool) (*control.FleetList, error)
 	EndedSessions(ctx context.Context, q control.EndedQuery) (*control.EndedSessions, error)
+
+	// Changes returns a channel that has an element after something has changed. The caller calls end.
+	Changes() (changed <-chan struct{}, end func())
 }
 
 // A Feed is the event feed: see journal.Feed.
@@ -121,6 +127,7 @@ type Handler struct {
 	Config
 	verifier *sigv4.Verifier
 	mux      *http.ServeMux
+	table    map[string]*route // by pattern
 	lines    *loglimit.Limiter // limits the log: some callers are not authenticated
 	busy     chan struct{}     // holds an element while a simulation runs
 	recent   recentCache
@@ -131,13 +138,14 @@ type Handler struct {
 // New returns the handler of operator calls.
 func New(c Config) *Handler {
 	d := &Handler{
-		Config: c, mux: http.NewServeMux(), lines: loglimit.New(c.Clock), stopped: make(chan struct{}),
-		busy:     make(chan struct{}, 1),
+		Config: c, mux: http.NewServeMux(), table: map[string]*route{}, lines: loglimit.New(c.Clock),
+		stopped: make(chan struct{}), busy: make(chan struct{}, 1),
 		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew, MaxExpires: maxExpires, Open: c.Open}),
 	}
 	var paths []string
 	for _, r := range d.routes() {
 		d.mux.Handle(r.pattern, d.handler(&r))
+		d.table[r.pattern] = &r
 		paths = append(paths, strings.TrimPrefix(r.pattern, r.method()+" "))
 	}
 	slices.Sort(paths)
@@ -179,13 +187,19 @@ type failure struct {
 }
 
 func (d *Handler) fail(w http.ResponseWriter, err error) {
+	f := d.failureOf(err)
+	d.write(w, status(f.Error), f)
+}
+
+// failureOf returns the body of an error, and logs one that is not the client's.
+func (d *Handler) failureOf(err error) failure {
 	f := fault.Of(err)
 	if f.Err != nil {
 		if suppressed, ok := d.lines.Allow("failed"); ok {
 			d.Log.Warn("operator request failed", "err", f, "suppressed", suppressed)
 		}
 	}
-	d.write(w, status(f.Kind), failure{f.Kind, f.Message})
+	return failure{f.Kind, f.Message}
 }
 
 // status returns the HTTP status of an exception. Unlike the API's, where nearly all are 400, it is specific.

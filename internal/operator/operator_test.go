@@ -97,6 +97,17 @@ func (region) Overview(_ context.Context, hidden func(string) bool) (*control.Ov
 	return o, nil
 }
 
+// FleetRows knows the fleet of the timeline.
+func (region) FleetRows(_ context.Context, hidden func(string) bool) (*control.FleetList, error) {
+	list := &control.FleetList{Fleets: []control.FleetRow{{FleetID: timelineFleet, Players: 2}}}
+	if hidden != nil && hidden(timelineFleet) {
+		list.Fleets = []control.FleetRow{}
+	}
+	return list, nil
+}
+
+func (region) Changes() (changed <-chan struct{}, end func()) { return nil, func() {} }
+
 // EndedSessions answers with what it understood.
 func (region) EndedSessions(_ context.Context, q control.EndedQuery) (*control.EndedSessions, error) {
 	return &control.EndedSessions{NextToken: fmt.Sprintf("%+v %v", q, q.Property)}, nil

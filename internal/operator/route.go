@@ -43,6 +43,8 @@ type endpoint struct {
 	limit int                    // of the body, in bytes; 0: maxBody
 	names func(c *call) []string // KIND/NAME of the resources that the body names; may be nil
 	serve func(d *Handler, w http.ResponseWriter, c *call) error
+
+	answer func(d *Handler, c *call) (any, error) // the JSON that serve writes; nil: serve writes something else
 }
 
 // A call is a request in progress.
@@ -62,13 +64,13 @@ func streaming(serve func(*Handler, http.ResponseWriter, *call) error) endpoint 
 
 // answering returns the endpoint of a request without a body.
 func answering(do func(*Handler, *call) (any, error)) endpoint {
-	return streaming(func(d *Handler, w http.ResponseWriter, c *call) error {
+	return endpoint{answer: do, serve: func(d *Handler, w http.ResponseWriter, c *call) error {
 		body, err := do(d, c)
 		if err == nil {
 			d.write(w, http.StatusOK, body)
 		}
 		return err
-	})
+	}}
 }
 
 // taking returns the endpoint of a request with a JSON body. names may be nil.

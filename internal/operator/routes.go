@@ -9,6 +9,8 @@ func (d *Handler) routes() []route {
 		{"GET /v1/game-sessions/{id}/timeline", "GameSessionRead", "fleet/{fleet}", answering((*Handler).timeline), 0},
 		{"GET /v1/gamesessions/ended", "EndedSessionRead", "", answering((*Handler).endedSessions), 0},
 		{"GET /v1/overview", "OverviewRead", "", answering((*Handler).overview), 0},
+		{"GET /v1/fleets", "OverviewRead", "", answering((*Handler).fleets), 0},
+		{"GET /v1/watch", "", "", streaming((*Handler).watch), 0},
 		{"GET /v1/search", "SearchRead", "", answering((*Handler).search), 0},
 		{"POST /v1/rulesets/check", "RuleSetCheck", "", taking(nil, (*Handler).checkRuleSet).upTo(maxRuleSet),
 			harmless},

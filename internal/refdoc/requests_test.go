@@ -16,6 +16,8 @@ var requestNotes = map[string]string{
 	"GET /v1/tickets/{id}/explain": "[why a ticket waits](#a-ticket)",
 	"GET /v1/game-sessions":        "[game sessions](#game-sessions) of the region",
 	"GET /v1/overview":             "[the state of the region](#an-overview) in a few numbers",
+	"GET /v1/fleets":               "[the busiest fleets](#fleets), with their numbers",
+	"GET /v1/watch":                "[one of these answers as it changes](#watch): `topic`. The permission is that of its request",
 	"GET /v1/search":               "[what a text may mean](#a-search): `q`",
 	"POST /v1/rulesets/check":      "[whether a rule set is valid](#rule-sets)",
 	"POST /v1/rulesets/simulate":   "[match tickets](#rule-sets) with a rule set",

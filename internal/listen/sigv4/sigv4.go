@@ -160,6 +160,20 @@ func (v *Verifier) Check(r *listen.Request, now time.Time) error {
 	return err
 }
 
+// Caller returns the signer of a request that Verify has accepted, as its key is now, whatever the signature's time. It
+// fails if the key has been revoked or has expired since; errors are those of [Verifier.Verify].
+func (v *Verifier) Caller(r *listen.Request, now time.Time) (Caller, error) {
+	c, err := claimOf(r)
+	if err != nil {
+		return Caller{}, err
+	}
+	cred, err := v.credential(&c, now)
+	if err != nil {
+		return Caller{}, err
+	}
+	return callerOf(&c, &cred), nil
+}
+
 // notFromWebPage rejects requests of web pages, to which browsers add an Origin header. They must not reach a service
 // without authentication.
 func notFromWebPage(r *listen.Request) error {
