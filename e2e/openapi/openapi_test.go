@@ -1,16 +1,20 @@
-// Package openapi holds the session gateway to its description.
+// Package openapi holds the session gateway and the operator API to their descriptions.
 package openapi
 
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 	"github.com/getkin/kin-openapi/openapi3"
@@ -29,39 +33,49 @@ func init() {
 	}
 	openapi3filter.RegisterBodyDecoder("text/event-stream", text)
 	openapi3filter.RegisterBodyDecoder("application/yaml", text)
+	// The description of lines is that of one of them.
+	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.JSONBodyDecoder)
 }
 
-// A gateway compares each request and answer with the description.
-type gateway struct {
+// An api compares each request and answer with the description.
+type api struct {
 	*mustertest.Service
+	base   string // URL
+	signed bool   // its requests
 	doc    *openapi3.T
 	router routers.Router
 	called map[string]bool // operation ids with a success
 }
 
-func describe(t *testing.T, s *mustertest.Service) *gateway {
+func describe(t *testing.T, s *mustertest.Service) *api {
 	t.Helper()
-	g := &gateway{Service: s, called: map[string]bool{}}
-	text, err := io.ReadAll(g.send("GET", "/v1/openapi.yaml", "").Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if g.doc, err = openapi3.NewLoader().LoadFromData(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.doc.Validate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	g.doc.Servers = openapi3.Servers{{URL: s.Gateway}}
-	if g.router, err = gorillamux.NewRouter(g.doc); err != nil {
-		t.Fatal(err)
-	}
+	g := &api{Service: s, base: s.Gateway, called: map[string]bool{}}
+	g.load("/v1/openapi.yaml")
 	return g
 }
 
-func (g *gateway) request(method, path, body string, header ...string) *http.Request {
+// load reads the description.
+func (g *api) load(path string) {
 	g.Helper()
-	r, err := http.NewRequestWithContext(g.Context(), method, g.Gateway+path, strings.NewReader(body))
+	text, err := io.ReadAll(g.send("GET", path, "").Body)
+	if err != nil {
+		g.Fatal(err)
+	}
+	if g.doc, err = openapi3.NewLoader().LoadFromData(text); err != nil {
+		g.Fatal(err)
+	}
+	if err := g.doc.Validate(g.Context()); err != nil {
+		g.Fatal(err)
+	}
+	g.doc.Servers = openapi3.Servers{{URL: g.base}}
+	if g.router, err = gorillamux.NewRouter(g.doc); err != nil {
+		g.Fatal(err)
+	}
+}
+
+func (g *api) request(method, path, body string, header ...string) *http.Request {
+	g.Helper()
+	r, err := http.NewRequestWithContext(g.Context(), method, g.base+path, strings.NewReader(body))
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -69,10 +83,26 @@ func (g *gateway) request(method, path, body string, header ...string) *http.Req
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
+	if g.signed {
+		g.sign(r, body)
+	}
 	return r
 }
 
-func (g *gateway) send(method, path, body string, header ...string) *http.Response {
+func (g *api) sign(r *http.Request, body string) {
+	g.Helper()
+	keys, err := g.AWS.Credentials.Retrieve(g.Context())
+	if err != nil {
+		g.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(body))
+	err = v4.NewSigner().SignHTTP(g.Context(), keys, r, hex.EncodeToString(sum[:]), "gamelift", g.Region, time.Now())
+	if err != nil {
+		g.Fatal(err)
+	}
+}
+
+func (g *api) send(method, path, body string, header ...string) *http.Response {
 	g.Helper()
 	answer, err := g.Web.Do(g.request(method, path, body, header...))
 	if err != nil {
@@ -83,7 +113,7 @@ func (g *gateway) send(method, path, body string, header ...string) *http.Respon
 }
 
 // ask sends a request that the description allows, checks the answer and its status, and returns its body.
-func (g *gateway) ask(status int, method, path, body string, header ...string) object {
+func (g *api) ask(status int, method, path, body string, header ...string) object {
 	g.Helper()
 	in := g.allowed(g.request(method, path, body, header...))
 	answer := g.send(method, path, body, header...)
@@ -110,7 +140,7 @@ func (g *gateway) ask(status int, method, path, body string, header ...string) o
 }
 
 // allowed checks a request.
-func (g *gateway) allowed(r *http.Request) *openapi3filter.RequestValidationInput {
+func (g *api) allowed(r *http.Request) *openapi3filter.RequestValidationInput {
 	g.Helper()
 	route, params, err := g.router.FindRoute(r)
 	if err != nil {
@@ -150,7 +180,7 @@ func (o object) text(names ...string) string {
 const location = "custom-lab"
 
 // start runs a service with so many server processes, a queue and a matchmaking configuration for two players.
-func start(t *testing.T, processes int) *gateway {
+func start(t *testing.T, processes int) *api {
 	t.Helper()
 	s := mustertest.Start(t, func(c *muster.Config) { c.Gateway.AllowTarget = "on" })
 	fleet := s.Fleet(location)
@@ -205,7 +235,7 @@ func TestTargetIsRefused(t *testing.T) {
 	describe(t, s).ask(403, "POST", "/v1/sessions", body)
 }
 
-func (g *gateway) sessions() (id string) {
+func (g *api) sessions() (id string) {
 	const create = `{"name":"n","maxPlayers":9,"buildId":4711,"properties":{"mode":"duel"},` +
 		`"player":{"id":"ada","data":"x"}}`
 	made := g.ask(201, "POST", "/v1/sessions", create)
@@ -226,7 +256,7 @@ func (g *gateway) sessions() (id string) {
 	return id
 }
 
-func (g *gateway) placements() {
+func (g *api) placements() {
 	placed := g.ask(202, "POST", "/v1/sessions",
 		`{"name":"q","maxPlayers":2,"player":{"id":"dan"},"latencies":{"custom-lab":20},`+
 			`"target":{"queue":"worldwide"},"wait":false}`)
@@ -237,7 +267,7 @@ func (g *gateway) placements() {
 	g.ask(404, "GET", "/v1/placements/none", "")
 }
 
-func (g *gateway) tickets() {
+func (g *api) tickets() {
 	ticket := g.ask(201, "POST", "/v1/tickets", `{"configuration":"duel","players":[{"id":"ada","team":"red",`+
 		`"attributes":{"skill":23.5,"map":"lab","modes":["a","b"],"crew":{"x":1}},"latencies":{"eu-west-1":20}}]}`)
 	path := "/v1/tickets/" + ticket.text("id")
@@ -253,7 +283,7 @@ func (g *gateway) tickets() {
 }
 
 // plugin calls the paths of older clients.
-func (g *gateway) plugin() {
+func (g *api) plugin() {
 	for _, local := range []string{"", "_local"} {
 		made := g.ask(200, "POST", "/create_session"+local,
 			`{"session_name":"plugin`+local+`","build_id":4711,"uuid":"eve","num_connections":3}`)

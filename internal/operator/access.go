@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
@@ -22,39 +23,42 @@ type Who struct {
 }
 
 // whoAmI is not denied by any policy, as GetCallerIdentity of STS is not.
-func (d *Handler) whoAmI(c *call) (any, error) {
+func (d *Handler) whoAmI(c *call) (*Who, error) {
 	i := c.id
 	if i == nil {
 		return nil, errUnsigned
 	}
-	w := Who{Arn: i.Arn, UserID: i.UserID, Account: i.Account, KeyID: i.KeyID, Root: i.Root, User: i.User, Role: i.Role,
-		SessionName: i.SessionName}
+	w := &Who{Arn: i.Arn, UserID: i.UserID, Account: i.Account, KeyID: i.KeyID, Root: i.Root, User: i.User,
+		Role: i.Role, SessionName: i.SessionName}
 	if !i.Expires.IsZero() {
 		w.Expires = &i.Expires
 	}
 	return w, nil
 }
 
-func (d *Handler) settings(*call) (any, error) { return d.Access.Settings(), nil }
+func (d *Handler) settings(*call) (access.SettingsView, error) { return d.Access.Settings(), nil }
 
 // A SettingsPatch is the body of PATCH /v1/settings/sign-in.
 type SettingsPatch struct {
 	LocalPasswords *bool `json:"localPasswords"`
 }
 
-func (d *Handler) changeSettings(c *call, p *SettingsPatch) (any, error) {
+func (d *Handler) changeSettings(c *call, p *SettingsPatch) (*access.SettingsView, error) {
 	if p.LocalPasswords == nil {
 		return nil, fault.New(fault.InvalidRequest, "localPasswords is missing: it must be true or false.")
 	}
 	if err := d.Access.SetLocalPasswords(c.Context(), *p.LocalPasswords); err != nil {
 		return nil, err
 	}
-	return d.Access.Settings(), nil
+	settings := d.Access.Settings()
+	return &settings, nil
 }
 
-func (d *Handler) rotateSecret(c *call) (any, error) { return d.Access.RotateSecret(c.Context()) }
+func (d *Handler) rotateSecret(c *call) (*access.SettingsView, error) {
+	return d.Access.RotateSecret(c.Context())
+}
 
-func (d *Handler) rotateRootKey(c *call) (any, error) {
+func (d *Handler) rotateRootKey(c *call) (*access.KeyCreated, error) {
 	return c.keyMade(d.Access.RotateRootKey(c.Context(), c.id))
 }
 
@@ -62,7 +66,7 @@ func (d *Handler) rotateRootKey(c *call) (any, error) {
 const RecoveryHeader = "Muster-Recovery"
 
 // recoverRootKey replaces a lost root key, for whoever can read the region's secret on the machine of the service.
-func (d *Handler) recoverRootKey(c *call) (any, error) {
+func (d *Handler) recoverRootKey(c *call) (*access.KeyCreated, error) {
 	if !listen.FromThisMachine(c.Request) {
 		return nil, fault.New(fault.AccessDenied, "The root key is recovered on the machine of the service: "+
 			"use an endpoint on 127.0.0.1 or ::1.")
@@ -80,7 +84,7 @@ type Deleted struct {
 }
 
 // deletedUnless returns the answer to a deletion, or its error.
-func deletedUnless(err error, name string) (any, error) { return Deleted{name}, err }
+func deletedUnless(err error, name string) (Deleted, error) { return Deleted{name}, err }
 
 // documentText returns a policy document as text. It may be an object, or a string with one.
 func documentText(raw json.RawMessage) string {

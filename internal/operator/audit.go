@@ -39,8 +39,8 @@ func (d *Handler) auditTrail(w http.ResponseWriter, c *call) error {
 // until the client disconnects or the handler stops.
 func (d *Handler) writeLines(w http.ResponseWriter, c *call, follow bool, what string,
 	read func(ctx context.Context, visit func(position string, line []byte) (more bool)) error) error {
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	out := &lines{w: w, control: http.NewResponseController(w), flush: follow}
+	w.Header().Set("Content-Type", ndjson)
+	out := &lineWriter{w: w, control: http.NewResponseController(w), flush: follow}
 	ctx := c.Context()
 	if follow {
 		var cancel context.CancelFunc
@@ -61,8 +61,7 @@ func (d *Handler) writeLines(w http.ResponseWriter, c *call, follow bool, what s
 }
 
 func auditQuery(c *call) (q audit.Query, follow bool, err error) {
-	values, err := parameters(c.URL.Query(), "since", "until", "user", "event", "key", "resource", "address", "errors",
-		"after", "limit", "follow")
+	values, err := c.parameters()
 	if err != nil {
 		return q, false, err
 	}
@@ -110,8 +109,14 @@ func limitOf(text string) (int, error) {
 	return n, err
 }
 
-// lines writes lines to a client.
-type lines struct {
+// An auditLine is a line of the answer.
+type auditLine struct {
+	Position string `json:"position"`
+	audit.Record
+}
+
+// A lineWriter writes lines to a client.
+type lineWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	flush   bool // after each line
@@ -120,7 +125,7 @@ type lines struct {
 }
 
 // write reports whether the client can take more.
-func (l *lines) write(position string, record []byte) bool {
+func (l *lineWriter) write(position string, record []byte) bool {
 	_ = l.control.SetWriteDeadline(time.Now().Add(writeTime)) // limits a client that does not read
 	record = bytes.TrimSuffix(bytes.TrimPrefix(record, []byte("{")), []byte("\n"))
 	l.line = fmt.Appendf(l.line[:0], `{"position":%q,%s`+"\n", position, record)

@@ -17,7 +17,7 @@ const (
 	maxEnded     = 1000
 )
 
-func (d *Handler) endedSessions(c *call) (any, error) {
+func (d *Handler) endedSessions(c *call) (*control.EndedSessions, error) {
 	q, err := parseEndedQuery(c.URL.Query())
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package operator
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -105,7 +106,7 @@ func (d *Handler) events(w http.ResponseWriter, c *call) error {
 			q.after = position{first, 0}
 		}
 	}
-	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Content-Type", ndjson)
 	s := &stream{w: w, query: q, control: http.NewResponseController(w)}
 	if q.follow {
 		err = d.follow(c.Context(), s)
@@ -148,6 +149,13 @@ func (d *Handler) untilStopped(ctx context.Context) (context.Context, context.Ca
 // before returns the number of the record before the position's, which may have more events.
 func (p position) before() uint64 { return max(p.record, 1) - 1 }
 
+// An eventLine is a line of the answer: one of the feed (see publish.Publication), with its position.
+type eventLine struct {
+	Position string          `json:"position"`
+	Target   string          `json:"target,omitempty"`
+	Event    json.RawMessage `json:"event"`
+}
+
 // A stream writes lines.
 type stream struct {
 	w       http.ResponseWriter
@@ -181,8 +189,7 @@ func (s *stream) record(number uint64, data []byte) bool {
 
 func (s *stream) flushed() bool { return s.control.Flush() == nil }
 
-// write writes one event: the line of the feed (see publish.Publication), a JSON object, with its position for a later
-// after.
+// write writes one event: the line of the feed, a JSON object, with its position for a later after.
 func (s *stream) write(at position, line []byte) (ok bool) {
 	s.line = fmt.Appendf(s.line[:0], `{"position":"%s",`, at)
 	s.line = append(s.line, bytes.TrimPrefix(line, []byte("{"))...)

@@ -7,12 +7,12 @@ type KeyList struct {
 	Keys []access.KeyView `json:"keys"`
 }
 
-func (d *Handler) keys(c *call) (any, error) {
-	values, err := parameters(c.URL.Query(), "user")
+func (d *Handler) keys(c *call) (*KeyList, error) {
+	values, err := c.parameters()
 	if err != nil {
 		return nil, err
 	}
-	return KeyList{d.Access.Keys(c.Context(), values["user"])}, nil
+	return &KeyList{d.Access.Keys(c.Context(), values["user"])}, nil
 }
 
 // newKey names the owner of a key, so that a policy can allow people to create their own.
@@ -29,7 +29,7 @@ func newKey(c *call, in *access.KeyInput) (owners []string) {
 	return owners
 }
 
-func (d *Handler) createKey(c *call, in *access.KeyInput) (any, error) {
+func (d *Handler) createKey(c *call, in *access.KeyInput) (*access.KeyCreated, error) {
 	if string(in.Document) == "null" {
 		in.Document = nil
 	}
@@ -37,7 +37,7 @@ func (d *Handler) createKey(c *call, in *access.KeyInput) (any, error) {
 }
 
 // keyMade notes a new key, never its secret, and returns what it was given.
-func (c *call) keyMade(made *access.KeyCreated, err error) (any, error) {
+func (c *call) keyMade(made *access.KeyCreated, err error) (*access.KeyCreated, error) {
 	if err == nil {
 		c.note("accessKeyId", made.ID)
 		c.note("owner", made.Owner)
@@ -45,16 +45,16 @@ func (c *call) keyMade(made *access.KeyCreated, err error) (any, error) {
 	return made, err
 }
 
-func (d *Handler) changeKey(c *call, p *access.KeyPatch) (any, error) {
+func (d *Handler) changeKey(c *call, p *access.KeyPatch) (*access.KeyView, error) {
 	return d.Access.UpdateKey(c.Context(), c.id, c.PathValue("id"), *p)
 }
 
-func (d *Handler) rotateKey(c *call) (any, error) {
+func (d *Handler) rotateKey(c *call) (*access.KeyCreated, error) {
 	c.event = "KeyRotate"
 	return c.keyMade(d.Access.RotateKey(c.Context(), c.id, c.PathValue("id")))
 }
 
-func (d *Handler) deleteKey(c *call) (any, error) {
+func (d *Handler) deleteKey(c *call) (Deleted, error) {
 	id := c.PathValue("id")
 	return deletedUnless(d.Access.DeleteKey(c.Context(), id), id)
 }

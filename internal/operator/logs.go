@@ -27,8 +27,14 @@ func (d *Handler) logs(w http.ResponseWriter, c *call) error {
 	})
 }
 
+// A logLine is a line of the answer. What the line is about is in further members.
+type logLine struct {
+	Position string `json:"position"`
+	logring.Line
+}
+
 func logQuery(c *call) (q logring.Query, follow bool, err error) {
-	values, err := parameters(c.URL.Query(), "level", "text", "shard", "after", "limit", "follow")
+	values, err := c.parameters()
 	if err != nil {
 		return q, false, err
 	}

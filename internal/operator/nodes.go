@@ -30,14 +30,14 @@ type Nodes interface {
 	Remove(ctx context.Context, node string) error
 }
 
-func (d *Handler) listNodes(c *call) (any, error) { return d.Nodes.List(c.Context()) }
+func (d *Handler) listNodes(c *call) (NodeList, error) { return d.Nodes.List(c.Context()) }
 
 type removed struct {
 	Removed string `json:"removed"`
 }
 
 // removeNode removes a node for good: one that returns later loses copies.
-func (d *Handler) removeNode(c *call) (any, error) {
+func (d *Handler) removeNode(c *call) (removed, error) {
 	node := c.PathValue("node")
 	err := d.Nodes.Remove(c.Context(), node)
 	if err == nil {

@@ -19,6 +19,7 @@
 //
 // and who may do what:
 //
+//	/v1/openapi.json                  the description of these requests
 //	/v1/whoami                        the caller; /v1/me/sign-ins its sign-in sessions
 //	/v1/users, /v1/groups             people and service accounts, their policies and sign-in sessions
 //	/v1/roles, /v1/assignments        roles, and who has them
@@ -125,21 +126,22 @@ func Matches(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, prefix
 // A Handler serves operators. It is an http.Handler.
 type Handler struct {
 	Config
-	verifier *sigv4.Verifier
-	mux      *http.ServeMux
-	table    map[string]*route // by pattern
-	lines    *loglimit.Limiter // limits the log: some callers are not authenticated
-	busy     chan struct{}     // holds an element while a simulation runs
-	recent   recentCache
-	stopped  chan struct{} // ends the streams that follow, and backups
-	stop     sync.Once
+	verifier  *sigv4.Verifier
+	mux       *http.ServeMux
+	table     map[string]*route               // by pattern
+	lines     *loglimit.Limiter               // limits the log: some callers are not authenticated
+	described func() (json.RawMessage, error) // the description of the requests
+	busy      chan struct{}                   // holds an element while a simulation runs
+	recent    recentCache
+	stopped   chan struct{} // ends the streams that follow, and backups
+	stop      sync.Once
 }
 
 // New returns the handler of operator calls.
 func New(c Config) *Handler {
 	d := &Handler{
 		Config: c, mux: http.NewServeMux(), table: map[string]*route{}, lines: loglimit.New(c.Clock),
-		stopped: make(chan struct{}), busy: make(chan struct{}, 1),
+		stopped: make(chan struct{}), busy: make(chan struct{}, 1), described: sync.OnceValues(Description),
 		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew, MaxExpires: maxExpires, Open: c.Open}),
 	}
 	var paths []string
@@ -150,7 +152,7 @@ func New(c Config) *Handler {
 	}
 	slices.Sort(paths)
 	known := strings.Join(slices.Compact(paths), ", ")
-	unknown := streaming(func(_ *Handler, _ http.ResponseWriter, c *call) error {
+	unknown := streaming("", func(_ *Handler, _ http.ResponseWriter, c *call) error {
 		return fault.New(fault.UnknownOperation, "Unknown request %s %.200s. The paths are %s.", c.Method, c.URL.Path,
 			known)
 	})
@@ -170,11 +172,11 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mux.ServeHTTP(w, r)
 }
 
-func (d *Handler) placement(c *call) (any, error) {
+func (d *Handler) placement(c *call) (*control.PlacementTrail, error) {
 	return d.Region.PlacementTrail(c.Context(), c.PathValue("id"))
 }
 
-func (d *Handler) ticket(c *call) (any, error) {
+func (d *Handler) ticket(c *call) (*control.TicketExplanation, error) {
 	return d.Region.ExplainTicket(c.Context(), c.PathValue("id"))
 }
 

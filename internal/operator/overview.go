@@ -33,8 +33,8 @@ type Change struct {
 	Resources []string  `json:"resources,omitempty"`
 }
 
-func (d *Handler) overview(c *call) (any, error) {
-	if _, err := parameters(c.URL.Query()); err != nil {
+func (d *Handler) overview(c *call) (*Overview, error) {
+	if _, err := c.parameters(); err != nil {
 		return nil, err
 	}
 	o, err := d.Region.Overview(c.Context(), d.hidden(c))
@@ -108,8 +108,8 @@ func identityName(i *audit.Identity) string {
 	return i.Type
 }
 
-func (d *Handler) search(c *call) (any, error) {
-	values, err := parameters(c.URL.Query(), "q")
+func (d *Handler) search(c *call) (*control.Lookup, error) {
+	values, err := c.parameters()
 	if err != nil {
 		return nil, err
 	}

@@ -23,8 +23,8 @@ type UserList struct {
 	After string            `json:"after,omitempty"`
 }
 
-func (d *Handler) users(c *call) (any, error) {
-	values, err := parameters(c.URL.Query(), "after", "limit")
+func (d *Handler) users(c *call) (*UserList, error) {
+	values, err := c.parameters()
 	if err != nil {
 		return nil, err
 	}
@@ -34,17 +34,17 @@ func (d *Handler) users(c *call) (any, error) {
 			values["limit"], maxUsers)
 	}
 	users, more := d.Access.Users(values["after"], limit)
-	list := UserList{Users: users}
+	list := &UserList{Users: users}
 	if more && len(users) > 0 {
 		list.After = users[len(users)-1].Name
 	}
 	return list, nil
 }
 
-// parameters returns the parameters of a query, each of which may be given once.
-func parameters(query url.Values, known ...string) (map[string]string, error) {
-	values := map[string]string{}
-	for _, name := range known {
+// parameters returns the parameters of the query that the route has, each of which may be given once.
+func (c *call) parameters() (map[string]string, error) {
+	query, values := c.URL.Query(), map[string]string{}
+	for _, name := range c.query {
 		if len(query[name]) > 1 {
 			return nil, fault.New(fault.InvalidRequest, "Parameter %s was given %d times; give it once.", name,
 				len(query[name]))
@@ -56,33 +56,33 @@ func parameters(query url.Values, known ...string) (map[string]string, error) {
 	}
 	for name := range query {
 		return nil, fault.New(fault.InvalidRequest, "Unknown parameter %.100q. The parameters are %s.", name,
-			strings.Join(known, ", "))
+			strings.Join(c.query, ", "))
 	}
 	return values, nil
 }
 
 func newUser(_ *call, in *access.UserInput) []string { return []string{"user/" + in.Name} }
 
-func (d *Handler) createUser(c *call, in *access.UserInput) (any, error) {
+func (d *Handler) createUser(c *call, in *access.UserInput) (*access.UserCreated, error) {
 	c.note("name", in.Name)
 	return d.inviting(d.Access.CreateUser(c.Context(), c.id, *in))
 }
 
 // inviting replaces the token of an invitation with its link.
-func (d *Handler) inviting(u *access.UserCreated, err error) (any, error) {
+func (d *Handler) inviting(u *access.UserCreated, err error) (*access.UserCreated, error) {
 	if err == nil && u.Invite != "" {
 		u.Invite = strings.TrimSuffix(d.PublicURL, "/") + "/signin/invite?token=" + url.QueryEscape(u.Invite)
 	}
 	return u, err
 }
 
-func (d *Handler) user(c *call) (any, error) { return d.Access.User(c.PathValue("name")) }
+func (d *Handler) user(c *call) (*access.UserView, error) { return d.Access.User(c.PathValue("name")) }
 
-func (d *Handler) changeUser(c *call, p *access.UserPatch) (any, error) {
+func (d *Handler) changeUser(c *call, p *access.UserPatch) (*access.UserCreated, error) {
 	return d.inviting(d.Access.UpdateUser(c.Context(), c.id, c.PathValue("name"), *p))
 }
 
-func (d *Handler) deleteUser(c *call) (any, error) {
+func (d *Handler) deleteUser(c *call) (Deleted, error) {
 	name := c.PathValue("name")
 	return deletedUnless(d.Access.DeleteUser(c.Context(), name), name)
 }
@@ -92,7 +92,7 @@ type Document struct {
 	Document json.RawMessage `json:"document"`
 }
 
-func (d *Handler) putUserPolicy(c *call, in *Document) (any, error) {
+func (d *Handler) putUserPolicy(c *call, in *Document) (*access.UserView, error) {
 	name := c.PathValue("name")
 	err := d.Access.PutUserPolicy(c.Context(), c.id, name, c.PathValue("policy"), documentText(in.Document))
 	if err != nil {
@@ -101,7 +101,7 @@ func (d *Handler) putUserPolicy(c *call, in *Document) (any, error) {
 	return d.Access.User(name)
 }
 
-func (d *Handler) deleteUserPolicy(c *call) (any, error) {
+func (d *Handler) deleteUserPolicy(c *call) (Deleted, error) {
 	name := c.PathValue("policy")
 	return deletedUnless(d.Access.DeleteUserPolicy(c.Context(), c.id, c.PathValue("name"), name), name)
 }
@@ -111,12 +111,12 @@ type SignInList struct {
 	SignIns []access.SignInView `json:"signIns"`
 }
 
-func (d *Handler) signIns(c *call) (any, error) {
+func (d *Handler) signIns(c *call) (*SignInList, error) {
 	name := c.PathValue("name")
 	if _, err := d.Access.User(name); err != nil {
 		return nil, err
 	}
-	return SignInList{d.Access.SignIns(name)}, nil
+	return &SignInList{d.Access.SignIns(name)}, nil
 }
 
 // Ended is the answer of DELETE /v1/users/{name}/sign-ins.
@@ -124,7 +124,7 @@ type Ended struct {
 	Ended int `json:"ended"` // sign-in sessions
 }
 
-func (d *Handler) endSignIns(c *call) (any, error) {
+func (d *Handler) endSignIns(c *call) (Ended, error) {
 	n, err := d.Access.EndSignIns(c.Context(), c.PathValue("name"), c.from)
 	return Ended{n}, err
 }
@@ -143,35 +143,35 @@ func caller(c *call) (name string, err error) {
 }
 
 // ownSignIns is signIns of the caller.
-func (d *Handler) ownSignIns(c *call) (any, error) {
+func (d *Handler) ownSignIns(c *call) (*SignInList, error) {
 	name, err := caller(c)
 	if err != nil {
 		return nil, err
 	}
-	return SignInList{d.Access.SignIns(name)}, nil
+	return &SignInList{d.Access.SignIns(name)}, nil
 }
 
 // endOwnSignIns is endSignIns of the caller, whose keys end, too.
-func (d *Handler) endOwnSignIns(c *call) (any, error) {
+func (d *Handler) endOwnSignIns(c *call) (*Ended, error) {
 	name, err := caller(c)
 	if err != nil {
 		return nil, err
 	}
 	n, err := d.Access.EndSignIns(c.Context(), name, c.from)
-	return Ended{n}, err
+	return &Ended{n}, err
 }
 
 type unlocked struct {
 	Unlocked string `json:"unlocked"`
 }
 
-func (d *Handler) unlockUser(c *call) (any, error) {
+func (d *Handler) unlockUser(c *call) (*unlocked, error) {
 	name := c.PathValue("name")
 	if _, err := d.Access.User(name); err != nil {
 		return nil, err
 	}
 	d.Access.Unlock(name)
-	return unlocked{name}, nil
+	return &unlocked{name}, nil
 }
 
 // GroupList is the answer of GET /v1/groups.
@@ -179,7 +179,7 @@ type GroupList struct {
 	Groups []access.GroupView `json:"groups"`
 }
 
-func (d *Handler) groups(*call) (any, error) { return GroupList{d.Access.Groups()}, nil }
+func (d *Handler) groups(*call) (GroupList, error) { return GroupList{d.Access.Groups()}, nil }
 
 // A NewGroup is the body of POST /v1/groups, and its answer.
 type NewGroup struct {
@@ -189,12 +189,12 @@ type NewGroup struct {
 
 func newGroup(_ *call, in *NewGroup) []string { return []string{"group/" + in.Name} }
 
-func (d *Handler) createGroup(c *call, in *NewGroup) (any, error) {
+func (d *Handler) createGroup(c *call, in *NewGroup) (*NewGroup, error) {
 	c.note("name", in.Name)
 	return in, d.Access.CreateGroup(c.Context(), in.Name, in.Description)
 }
 
-func (d *Handler) deleteGroup(c *call) (any, error) {
+func (d *Handler) deleteGroup(c *call) (Deleted, error) {
 	name := c.PathValue("name")
 	return deletedUnless(d.Access.DeleteGroup(c.Context(), name), name)
 }

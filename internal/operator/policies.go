@@ -15,7 +15,7 @@ type PolicyList struct {
 	Policies []access.PolicyView `json:"policies"`
 }
 
-func (d *Handler) policies(*call) (any, error) {
+func (d *Handler) policies(*call) (PolicyList, error) {
 	views := d.Access.Policies()
 	for i := range views {
 		describe(&views[i])
@@ -23,7 +23,7 @@ func (d *Handler) policies(*call) (any, error) {
 	return PolicyList{views}, nil
 }
 
-func (d *Handler) policy(c *call) (any, error) {
+func (d *Handler) policy(c *call) (*access.PolicyView, error) {
 	view, err := d.Access.Policy(c.PathValue("name"))
 	if err == nil {
 		describe(view)
@@ -53,7 +53,7 @@ type PolicyInput struct {
 	AllowUnknown bool            `json:"allowUnknown,omitempty"`
 }
 
-func (d *Handler) putPolicy(c *call, in *PolicyInput) (any, error) {
+func (d *Handler) putPolicy(c *call, in *PolicyInput) (*access.PolicyView, error) {
 	p, ignored, err := d.Access.PutPolicy(c.Context(), c.id, c.PathValue("name"), in.Description,
 		documentText(in.Document), in.AllowUnknown)
 	if err != nil {
@@ -63,12 +63,12 @@ func (d *Handler) putPolicy(c *call, in *PolicyInput) (any, error) {
 	return p, nil
 }
 
-func (d *Handler) deletePolicy(c *call) (any, error) {
+func (d *Handler) deletePolicy(c *call) (Deleted, error) {
 	name := c.PathValue("name")
 	return deletedUnless(d.Access.DeletePolicy(c.Context(), name), name)
 }
 
-func (d *Handler) checkPolicy(c *call, in *access.Check) (any, error) {
+func (d *Handler) checkPolicy(c *call, in *access.Check) (*access.CheckResult, error) {
 	result, err := d.Access.CheckPolicy(*in)
 	if err == nil && result.Policy != "" {
 		named := d.policyNamed(c.Context(), in.Who, result.Policy)

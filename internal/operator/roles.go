@@ -12,11 +12,11 @@ type RoleList struct {
 	Roles []access.RoleView `json:"roles"`
 }
 
-func (d *Handler) roles(*call) (any, error) { return RoleList{d.Access.Roles()}, nil }
+func (d *Handler) roles(*call) (RoleList, error) { return RoleList{d.Access.Roles()}, nil }
 
-func (d *Handler) role(c *call) (any, error) { return d.Access.Role(c.PathValue("name")) }
+func (d *Handler) role(c *call) (*access.RoleView, error) { return d.Access.Role(c.PathValue("name")) }
 
-func (d *Handler) putRole(c *call, in *access.RoleInput) (any, error) {
+func (d *Handler) putRole(c *call, in *access.RoleInput) (*access.RoleView, error) {
 	if err := named(c, &in.Name); err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func named(c *call, name *string) error {
 	return nil
 }
 
-func (d *Handler) deleteRole(c *call) (any, error) {
+func (d *Handler) deleteRole(c *call) (Deleted, error) {
 	name := c.PathValue("name")
 	return deletedUnless(d.Access.DeleteRole(c.Context(), c.id, name), name)
 }
@@ -45,7 +45,9 @@ type AssignmentList struct {
 	Assignments []access.AssignmentView `json:"assignments"`
 }
 
-func (d *Handler) assignments(*call) (any, error) { return AssignmentList{d.Access.Assignments()}, nil }
+func (d *Handler) assignments(*call) (AssignmentList, error) {
+	return AssignmentList{d.Access.Assignments()}, nil
+}
 
 // Assigned is the answer of PUT /v1/assignments/{role}/{subject}.
 type Assigned struct {
@@ -53,12 +55,12 @@ type Assigned struct {
 	Subject string `json:"subject"`
 }
 
-func (d *Handler) assign(c *call) (any, error) {
+func (d *Handler) assign(c *call) (Assigned, error) {
 	role, subject := c.PathValue("role"), c.PathValue("subject")
 	return Assigned{role, subject}, d.Access.Assign(c.Context(), c.id, subject, role)
 }
 
-func (d *Handler) unassign(c *call) (any, error) {
+func (d *Handler) unassign(c *call) (Deleted, error) {
 	role, subject := c.PathValue("role"), c.PathValue("subject")
 	return deletedUnless(d.Access.Unassign(c.Context(), c.id, subject, role), role+"/"+subject)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"net/http"
+	"reflect"
 	"regexp"
 	"strings"
 	"time"
@@ -41,8 +42,11 @@ const (
 type endpoint struct {
 	input func() any             // makes a value for the JSON of the body; nil: the request must have no body
 	limit int                    // of the body, in bytes; 0: maxBody
+	query []string               // names of the parameters of the query
 	names func(c *call) []string // KIND/NAME of the resources that the body names; may be nil
 	serve func(d *Handler, w http.ResponseWriter, c *call) error
+	media string       // type of the answer; "": application/json
+	shape reflect.Type // of the answer, or of a line of it; nil: it is not JSON
 
 	answer func(d *Handler, c *call) (any, error) // the JSON that serve writes; nil: serve writes something else
 }
@@ -52,19 +56,30 @@ type call struct {
 	*http.Request
 	id     *access.Identity // nil: without a valid signature, on an open service
 	from   access.Origin
-	input  any   // the decoded body
-	failed error // why the body could not be decoded
+	query  []string // names of the parameters that the route has
+	input  any      // the decoded body
+	failed error    // why the body could not be decoded
 	noted
 }
 
-// streaming returns the endpoint of a handler that writes its own answer. An error means that it has written nothing.
-func streaming(serve func(*Handler, http.ResponseWriter, *call) error) endpoint {
-	return endpoint{serve: serve}
+// streaming returns the endpoint of a handler that writes its own answer of a media type. An error means that it has
+// written nothing.
+func streaming(media string, serve func(*Handler, http.ResponseWriter, *call) error) endpoint {
+	return endpoint{serve: serve, media: media}
 }
 
-// answering returns the endpoint of a request without a body.
-func answering(do func(*Handler, *call) (any, error)) endpoint {
-	return endpoint{answer: do, serve: func(d *Handler, w http.ResponseWriter, c *call) error {
+// lines returns the endpoint of a handler that writes lines of JSON, each of which is an L.
+func lines[L any](serve func(*Handler, http.ResponseWriter, *call) error) endpoint {
+	return endpoint{serve: serve, media: ndjson, shape: reflect.TypeFor[L]()}
+}
+
+// ndjson is the media type of lines of JSON.
+const ndjson = "application/x-ndjson"
+
+// answering returns the endpoint of a request without a body. The description of the API has the type of its answer.
+func answering[A any](do func(*Handler, *call) (A, error)) endpoint {
+	answer := func(d *Handler, c *call) (any, error) { return do(d, c) }
+	return endpoint{shape: reflect.TypeFor[A](), answer: answer, serve: func(d *Handler, w http.ResponseWriter, c *call) error {
 		body, err := do(d, c)
 		if err == nil {
 			d.write(w, http.StatusOK, body)
@@ -74,8 +89,8 @@ func answering(do func(*Handler, *call) (any, error)) endpoint {
 }
 
 // taking returns the endpoint of a request with a JSON body. names may be nil.
-func taking[T any](names func(*call, *T) []string, do func(*Handler, *call, *T) (any, error)) endpoint {
-	e := answering(func(d *Handler, c *call) (any, error) { return do(d, c, c.input.(*T)) })
+func taking[T, A any](names func(*call, *T) []string, do func(*Handler, *call, *T) (A, error)) endpoint {
+	e := answering(func(d *Handler, c *call) (A, error) { return do(d, c, c.input.(*T)) })
 	e.input = func() any { return new(T) }
 	if names != nil {
 		e.names = func(c *call) []string { return names(c, c.input.(*T)) }
@@ -86,6 +101,12 @@ func taking[T any](names func(*call, *T) []string, do func(*Handler, *call, *T) 
 // upTo returns the endpoint with another limit of the body, in bytes.
 func (e endpoint) upTo(limit int) endpoint {
 	e.limit = limit
+	return e
+}
+
+// with returns the endpoint with parameters of the query.
+func (e endpoint) with(query ...string) endpoint {
+	e.query = query
 	return e
 }
 
@@ -112,7 +133,7 @@ func (r *route) changes() bool {
 // handler returns the route as an http.Handler.
 func (d *Handler) handler(r *route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		c := &call{Request: request}
+		c := &call{Request: request, query: r.query}
 		err := d.perform(r, w, c)
 		switch l := localOf(request); {
 		case l != nil:

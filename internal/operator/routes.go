@@ -1,35 +1,46 @@
 package operator
 
+import "github.com/muster-gg/muster/internal/listen/sse"
+
 // routes returns the table of requests.
 func (d *Handler) routes() []route {
 	table := []route{
 		{"GET /v1/placements/{id}", "PlacementRead", "placement/{id}", answering((*Handler).placement), 0},
 		{"GET /v1/tickets/{id}/explain", "TicketExplain", "ticket/{id}", answering((*Handler).ticket), 0},
-		{"GET /v1/game-sessions", "GameSessionRead", "fleet/{fleet}", answering((*Handler).gameSessions), 0},
+		{"GET /v1/game-sessions", "GameSessionRead", "fleet/{fleet}", answering((*Handler).gameSessions).
+			with("fleet", "location", "status", "q", "sort", "since", "after", "limit"), 0},
 		{"GET /v1/game-sessions/{id}/timeline", "GameSessionRead", "fleet/{fleet}", answering((*Handler).timeline), 0},
-		{"GET /v1/gamesessions/ended", "EndedSessionRead", "", answering((*Handler).endedSessions), 0},
+		{"GET /v1/gamesessions/ended", "EndedSessionRead", "", answering((*Handler).endedSessions).
+			with("from", "to", "fleet", "location", "reason", "creator", "player", "property", "limit", "after"), 0},
 		{"GET /v1/overview", "OverviewRead", "", answering((*Handler).overview), 0},
 		{"GET /v1/fleets", "OverviewRead", "", answering((*Handler).fleets), 0},
-		{"GET /v1/watch", "", "", streaming((*Handler).watch), 0},
-		{"GET /v1/search", "SearchRead", "", answering((*Handler).search), 0},
+		{"GET /v1/watch", "", "", streaming(sse.Media, (*Handler).watch).with("topic"), 0},
+		{"GET /v1/search", "SearchRead", "", answering((*Handler).search).with("q"), 0},
 		{"POST /v1/rulesets/check", "RuleSetCheck", "", taking(nil, (*Handler).checkRuleSet).upTo(maxRuleSet),
 			harmless},
 		{"POST /v1/rulesets/simulate", "RuleSetSimulate", "",
 			taking(nil, (*Handler).simulate).upTo(maxSimulation), harmless},
-		{"GET /v1/players/{player}", "PlayerRead", "player/{player}", answering((*Handler).player), 0},
+		{"GET /v1/players/{player}", "PlayerRead", "player/{player}",
+			answering((*Handler).player).with("after", "limit"), 0},
 		{"DELETE /v1/players/{player}/sessions/{session}", "PlayerRelease", "player/{player}",
 			answering((*Handler).releasePlayer), 0},
-		{"GET /v1/queues/{name}/placements", "PlacementRead", "queue/{name}", answering((*Handler).placements), 0},
+		{"GET /v1/queues/{name}/placements", "PlacementRead", "queue/{name}",
+			answering((*Handler).placements).with("status", "after", "limit"), 0},
 		{"GET /v1/configurations/{name}/tickets", "TicketRead", "configuration/{name}",
-			answering((*Handler).tickets), 0},
-		{"GET /v1/events", "EventRead", "", streaming((*Handler).events), 0},
-		{"GET /v1/backup", "BackupCreate", "", streaming((*Handler).backup), sensitive},
+			answering((*Handler).tickets).with("status", "after", "limit"), 0},
+		{"GET /v1/events", "EventRead", "", lines[eventLine]((*Handler).events).
+			with("after", "last", "limit", "follow"), 0},
+		{"GET /v1/backup", "BackupCreate", "", streaming("application/octet-stream", (*Handler).backup), sensitive},
 		{"GET /v1/nodes", "NodeRead", "", answering((*Handler).listNodes), 0},
 		{"DELETE /v1/nodes/{node}", "NodeRemove", "node/{node}", answering((*Handler).removeNode), 0},
 
+		{"GET /v1/openapi.json", "", "", answering((*Handler).openAPI), 0},
 		{"GET /v1/whoami", "", "", answering((*Handler).whoAmI), 0},
-		{"GET /v1/audit", "AuditRead", "", streaming((*Handler).auditTrail), 0},
-		{"GET /v1/logs", "LogRead", "", streaming((*Handler).logs), 0},
+		{"GET /v1/audit", "AuditRead", "", lines[auditLine]((*Handler).auditTrail).
+			with("since", "until", "user", "event", "key",
+				"resource", "address", "errors", "after", "limit", "follow"), 0},
+		{"GET /v1/logs", "LogRead", "", lines[logLine]((*Handler).logs).
+			with("level", "text", "shard", "after", "limit", "follow"), 0},
 		{"GET /v1/settings", "SettingsRead", "", answering((*Handler).allSettings), 0},
 		{"GET /v1/settings/sign-in", "SettingsRead", "", answering((*Handler).settings), 0},
 		{"PATCH /v1/settings/sign-in", "SettingsPut", "", taking(nil, (*Handler).changeSettings), 0},
@@ -49,7 +60,7 @@ func (d *Handler) routes() []route {
 }
 
 var peopleRoutes = []route{
-	{"GET /v1/users", "UserRead", "", answering((*Handler).users), 0},
+	{"GET /v1/users", "UserRead", "", answering((*Handler).users).with("after", "limit"), 0},
 	{"POST /v1/users", "UserPut", "", taking(newUser, (*Handler).createUser), 0},
 	{"GET /v1/users/{name}", "UserRead", "user/{name}", answering((*Handler).user), 0},
 	{"PATCH /v1/users/{name}", "UserPut", "user/{name}", taking(nil, (*Handler).changeUser), 0},
@@ -88,7 +99,7 @@ var policyRoutes = []route{
 }
 
 var keyRoutes = []route{
-	{"GET /v1/keys", "KeyRead", "", answering((*Handler).keys), 0},
+	{"GET /v1/keys", "KeyRead", "", answering((*Handler).keys).with("user"), 0},
 	{"POST /v1/keys", "KeyCreate", "", taking(newKey, (*Handler).createKey), 0},
 	{"PATCH /v1/keys/{id}", "KeyUpdate", "key/{id}", taking(nil, (*Handler).changeKey), 0},
 	{"DELETE /v1/keys/{id}", "KeyDelete", "key/{id}", answering((*Handler).deleteKey), 0},

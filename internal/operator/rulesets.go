@@ -35,7 +35,7 @@ type RuleSetCheck struct {
 	Column  int    `json:"column,omitempty"` // from 1, in characters
 }
 
-func (d *Handler) checkRuleSet(_ *call, in *ruleSetInput) (any, error) {
+func (d *Handler) checkRuleSet(_ *call, in *ruleSetInput) (RuleSetCheck, error) {
 	_, err := ruleset.Parse(in.Body)
 	if err == nil {
 		return RuleSetCheck{Valid: true}, nil
@@ -89,7 +89,7 @@ func set[T any](to, value *T) {
 }
 
 // simulate matches tickets with a rule set. One simulation runs at a time.
-func (d *Handler) simulate(c *call, in *simulationInput) (any, error) {
+func (d *Handler) simulate(c *call, in *simulationInput) (*matchsim.Report, error) {
 	rules, err := ruleset.Parse(in.Body)
 	if err != nil {
 		return nil, fault.New(fault.InvalidRequest, "ruleSetBody is not valid: %.1000s. POST /v1/rulesets/check says "+

@@ -12,8 +12,8 @@ import (
 const maxRows = 100
 
 // gameSessions lists the game sessions of the region that the caller may read.
-func (d *Handler) gameSessions(c *call) (any, error) {
-	values, err := parameters(c.URL.Query(), "fleet", "location", "status", "q", "sort", "since", "after", "limit")
+func (d *Handler) gameSessions(c *call) (*control.SessionList, error) {
+	values, err := c.parameters()
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +56,8 @@ func (d *Handler) hidden(c *call) func(fleetID string) bool {
 }
 
 // player returns the player sessions and tickets of a player, without those in fleets that the caller may not read.
-func (d *Handler) player(c *call) (any, error) {
-	values, err := parameters(c.URL.Query(), "after", "limit")
+func (d *Handler) player(c *call) (*control.Player, error) {
+	values, err := c.parameters()
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +69,11 @@ func (d *Handler) player(c *call) (any, error) {
 		Limit: limit, NextToken: values["after"]})
 }
 
-func (d *Handler) releasePlayer(c *call) (any, error) {
+func (d *Handler) releasePlayer(c *call) (*control.PlayerSessionRow, error) {
 	return d.Region.ReleasePlayerSession(c.Context(), c.PathValue("player"), c.PathValue("session"))
 }
 
-func (d *Handler) placements(c *call) (any, error) {
+func (d *Handler) placements(c *call) (*control.PlacementList, error) {
 	q, err := rowQuery(c)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (d *Handler) placements(c *call) (any, error) {
 	return d.Region.QueuePlacements(c.Context(), q)
 }
 
-func (d *Handler) tickets(c *call) (any, error) {
+func (d *Handler) tickets(c *call) (*control.TicketList, error) {
 	q, err := rowQuery(c)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (d *Handler) tickets(c *call) (any, error) {
 }
 
 func rowQuery(c *call) (control.RowQuery, error) {
-	values, err := parameters(c.URL.Query(), "status", "after", "limit")
+	values, err := c.parameters()
 	if err != nil {
 		return control.RowQuery{}, err
 	}

@@ -14,4 +14,4 @@ type SettingList struct {
 	Settings []Setting `json:"settings"`
 }
 
-func (d *Handler) allSettings(*call) (any, error) { return SettingList{d.Settings}, nil }
+func (d *Handler) allSettings(*call) (SettingList, error) { return SettingList{d.Settings}, nil }

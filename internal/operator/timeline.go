@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
@@ -21,7 +22,7 @@ func fleetIn(gameSession string) string {
 
 // timeline returns the timeline of a game session. A caller that may search all fleets, but is denied one, is denied
 // its game sessions too.
-func (d *Handler) timeline(c *call) (any, error) {
+func (d *Handler) timeline(c *call) (*control.Timeline, error) {
 	id := c.PathValue("id")
 	t, err := d.Region.Timeline(c.Context(), id, maxTimeline)
 	if err != nil {

@@ -46,7 +46,7 @@ type topic struct {
 
 // topicOf returns the topic of a request.
 func (d *Handler) topicOf(c *call) (topic, error) {
-	values, err := parameters(c.URL.Query(), "topic")
+	values, err := c.parameters()
 	if err != nil {
 		return topic{}, err
 	}
@@ -113,7 +113,7 @@ func (s snapshot) event(name string) sse.Event {
 
 // look makes the request of a topic as the caller, whose key may have been revoked since the last time.
 func (d *Handler) look(t *topic, from *call) (s snapshot, err error) {
-	c := &call{Request: from.Clone(from.Context()), from: from.from}
+	c := &call{Request: from.Clone(from.Context()), from: from.from, query: t.route.query}
 	if c.id, err = d.identityNow(from); err != nil {
 		return s, err
 	}
@@ -175,8 +175,8 @@ func timeless(answer any) any {
 	return answer
 }
 
-func (d *Handler) fleets(c *call) (any, error) {
-	if _, err := parameters(c.URL.Query()); err != nil {
+func (d *Handler) fleets(c *call) (*control.FleetList, error) {
+	if _, err := c.parameters(); err != nil {
 		return nil, err
 	}
 	return d.Region.FleetRows(c.Context(), d.hidden(c))

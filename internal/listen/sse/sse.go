@@ -10,6 +10,9 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
+// Media is the media type.
+const Media = "text/event-stream"
+
 // writeTime is the time limit for writing an event, in real time.
 const writeTime = 10 * time.Second
 
@@ -30,7 +33,7 @@ type Event struct {
 func Start(w http.ResponseWriter) *Stream {
 	s := &Stream{w: w, control: http.NewResponseController(w)}
 	_ = s.control.SetReadDeadline(time.Time{}) // a stream is long
-	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Content-Type", Media)
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
 	return s
