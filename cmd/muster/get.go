@@ -20,18 +20,21 @@ func (a *app) getCommand() *cobra.Command {
 	return parentCommand(help{
 		use:   "get",
 		short: "List what a region has",
-		long: `List game sessions, the player sessions of a player, placements and tickets, find
-what an id, a name or an address belongs to, and show the state of the region.`,
+		long: `List fleets, computes, locations, queues, game sessions, the player sessions of a
+player, placements and tickets, find what an id, a name or an address belongs to,
+and show the state of the region. -o wide adds columns.`,
 		example: `  muster get overview
+  muster get fleets -o wide
   muster get sessions --query "gameSessionProperties.mode = 'ranked'" --since 1h
   muster get player anna
   muster get find 203.0.113.7:7777`,
-	}, a.getOverviewCommand(), a.getSessionsCommand(), a.getPlayerCommand(), a.getPlacementsCommand(),
+	}, a.getOverviewCommand(), a.getFleetsCommand(), a.getComputesCommand(), a.getLocationsCommand(),
+		a.getQueuesCommand(), a.getSessionsCommand(), a.getPlayerCommand(), a.getPlacementsCommand(),
 		a.getTicketsCommand(), a.findCommand())
 }
 
 func (a *app) getOverviewCommand() *cobra.Command {
-	return a.showCommand(help{
+	return a.viewCommand(help{
 		use:   "overview",
 		short: "Show the state of the region, and what needs attention",
 		long: `Show how many game sessions, players and server processes there are, what waits, what
@@ -79,7 +82,7 @@ func (a *app) getSessionsCommand() *cobra.Command {
 	query := url.Values{}
 	var limit int
 	var since time.Duration
-	command := a.showCommand(help{
+	command := a.viewCommand(help{
 		use:   "sessions",
 		short: "List the game sessions of the region",
 		long: `List the game sessions of all fleets: those that have not ended, the newest first, and
@@ -103,10 +106,12 @@ with --since those that ended within that time.`,
 		}
 		all.GameSessions = all.GameSessions[:min(len(all.GameSessions), limit)]
 		return o.show(all, func(to io.Writer) {
-			row(to, "CREATED", "STATUS", "NAME", "PLAYERS", "ADDRESS", "FLEET", "LOCATION", "GAME SESSION")
+			o.line(to, cells{"CREATED", "STATUS", "NAME", "PLAYERS", "ADDRESS", "FLEET", "LOCATION", "GAME SESSION"},
+				"ENDED", "REASON", "COMPUTE", "CREATOR", "PLACEMENT", "MATCH")
 			for _, g := range all.GameSessions {
-				row(to, g.CreationTime, string(g.Status), g.Name, fmt.Sprintf("%d/%d", g.Players, g.Maximum),
-					net.JoinHostPort(g.IPAddress, strconv.Itoa(int(g.Port))), g.FleetID, g.Location, g.GameSessionArn)
+				o.line(to, cells{g.CreationTime, string(g.Status), g.Name, fmt.Sprintf("%d/%d", g.Players, g.Maximum),
+					net.JoinHostPort(g.IPAddress, strconv.Itoa(int(g.Port))), g.FleetID, g.Location, g.GameSessionArn},
+					g.EndTime, g.Reason, g.Compute, g.CreatorID, g.Placement, g.Match)
 			}
 		})
 	})
@@ -147,7 +152,7 @@ func (*operatorCall) pages(
 }
 
 func (a *app) getPlayerCommand() *cobra.Command {
-	return a.showCommand(help{
+	return a.viewCommand(help{
 		use:   "player ID",
 		short: "Show the player sessions and tickets of a player",
 		long: `Show up to 100 player sessions of a player in all fleets, and the matchmaking
@@ -159,12 +164,15 @@ tickets that have not ended.`,
 			return err
 		}
 		return o.show(p, func(to io.Writer) {
-			row(to, "CREATED", "STATUS", "PLAYER SESSION", "GAME SESSION")
+			o.line(to, cells{"CREATED", "STATUS", "PLAYER SESSION", "GAME SESSION"}, "ACCEPTED", "EXPIRES", "ENDED",
+				"FLEET", "LOCATION")
 			for _, s := range p.PlayerSessions {
-				row(to, s.CreationTime, string(s.Status), s.PlayerSessionID, s.GameSessionArn)
+				o.line(to, cells{s.CreationTime, string(s.Status), s.PlayerSessionID, s.GameSessionArn}, s.AcceptTime,
+					s.ExpireTime, s.EndTime, s.FleetID, s.Location)
 			}
 			for _, t := range p.Tickets {
-				row(to, t.StartTime, string(t.Status), "ticket "+t.TicketID, t.Configuration)
+				o.line(to, cells{t.StartTime, string(t.Status), "ticket " + t.TicketID, t.Configuration}, "", "",
+					t.EndTime, "", "")
 			}
 		})
 	})
@@ -176,7 +184,7 @@ func (a *app) listing(
 ) *cobra.Command {
 	var status string
 	var limit int
-	command := a.showCommand(h, cobra.ExactArgs(1), func(ctx context.Context, o *operatorCall, args []string) error {
+	command := a.viewCommand(h, cobra.ExactArgs(1), func(ctx context.Context, o *operatorCall, args []string) error {
 		q := url.Values{}
 		if status != "" {
 			q.Set("status", status)
@@ -206,9 +214,11 @@ func (a *app) getPlacementsCommand() *cobra.Command {
 		}
 		all.Placements = all.Placements[:min(len(all.Placements), limit)]
 		return o.show(all, func(to io.Writer) {
-			row(to, "STARTED", "STATUS", "AGE", "PLACEMENT", "FLEET", "LOCATION", "REASON")
+			o.line(to, cells{"STARTED", "STATUS", "AGE", "PLACEMENT", "FLEET", "LOCATION", "REASON"}, "ENDED",
+				"ATTEMPT", "MATCH", "GAME SESSION")
 			for _, p := range all.Placements {
-				row(to, p.StartTime, string(p.Status), msText(p.AgeMS), p.PlacementID, p.FleetID, p.Location, p.Reason)
+				o.line(to, cells{p.StartTime, string(p.Status), msText(p.AgeMS), p.PlacementID, p.FleetID, p.Location,
+					p.Reason}, p.EndTime, p.Attempt, p.Match, p.GameSession)
 			}
 		})
 	})
@@ -232,16 +242,18 @@ func (a *app) getTicketsCommand() *cobra.Command {
 		}
 		all.Tickets = all.Tickets[:min(len(all.Tickets), limit)]
 		return o.show(all, func(to io.Writer) {
-			row(to, "STARTED", "STATUS", "AGE", "TICKET", "PLAYERS", "MESSAGE")
+			o.line(to, cells{"STARTED", "STATUS", "AGE", "TICKET", "PLAYERS", "MESSAGE"}, "ENDED", "BACKFILL", "MATCH",
+				"GAME SESSION")
 			for _, t := range all.Tickets {
-				row(to, t.StartTime, string(t.Status), msText(t.AgeMS), t.TicketID, t.Players, t.Message)
+				o.line(to, cells{t.StartTime, string(t.Status), msText(t.AgeMS), t.TicketID, t.Players, t.Message},
+					t.EndTime, t.Backfill, t.Match, t.GameSession)
 			}
 		})
 	})
 }
 
 func (a *app) findCommand() *cobra.Command {
-	return a.showCommand(help{
+	return a.viewCommand(help{
 		use:   "find TEXT",
 		short: "Find what an id, a name, an address or a player belongs to",
 		long: `Find what a text means: an id, an ARN, a name, the beginning of one of them (at least 4
@@ -254,9 +266,9 @@ characters), an address with or without its port, or the id of a player.`,
 			return err
 		}
 		return o.show(found, func(to io.Writer) {
-			row(to, "KIND", "TITLE", "ID")
+			o.line(to, cells{"KIND", "TITLE", "ID"}, "EXACT", "CONSOLE")
 			for _, h := range found.Hits {
-				row(to, h.Kind, h.Title, h.ID)
+				o.line(to, cells{h.Kind, h.Title, h.ID}, h.Exact, h.Path)
 			}
 			if found.Partial {
 				row(to, "(there may be more: give more of the text)")

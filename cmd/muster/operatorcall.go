@@ -28,6 +28,7 @@ type operatorCall struct {
 	service, caFile string
 	profile         string
 	asJSON          bool // print the answer as JSON
+	wide            bool // print more columns
 	keys            sigv4.ClientCredentials
 	tls             *tls.Config
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -40,6 +41,24 @@ func (a *app) showCommand(
 		return do(ctx, o, args)
 	})
 	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return command
+}
+
+// viewCommand is showCommand with a flag for the form of the output.
+func (a *app) viewCommand(
+	h help, args cobra.PositionalArgs, do func(context.Context, *operatorCall, []string) error,
+) *cobra.Command {
+	var output string
+	command := a.showCommand(h, args, func(ctx context.Context, o *operatorCall, args []string) error {
+		o.asJSON, o.wide = o.asJSON || output == "json", output == "wide"
+		return do(ctx, o, args)
+	})
+	command.Flags().FuncP("output", "o", "table, wide (more columns) or json", func(value string) error {
+		if output = value; !slices.Contains([]string{"table", "wide", "json"}, value) {
+			return errors.New("must be table, wide or json")
+		}
+		return nil
+	})
 	return command
 }
 
@@ -84,6 +103,17 @@ func (o *operatorCall) show(answer any, people func(to io.Writer)) error {
 func (o *operatorCall) say(format string, args ...any) error {
 	_, err := fmt.Fprintf(o.stdout, format+"\n", args...)
 	return err
+}
+
+// cells are those of a line of a table.
+type cells []any
+
+// line writes a line of a table, with more cells if the output is wide.
+func (o *operatorCall) line(to io.Writer, all cells, wide ...any) {
+	if o.wide {
+		all = append(all, wide...)
+	}
+	row(to, all...)
 }
 
 // row writes a line of a table.

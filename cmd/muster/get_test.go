@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+
+	"github.com/muster-gg/muster/internal/mustertest"
+)
+
+// TestGet lists a region with each form of output.
+func TestGet(t *testing.T) {
+	s := mustertest.Start(t)
+	environ := rootEnviron(s)
+	const location = "custom-home"
+	fleet := s.Fleet(location)
+	s.Compute(fleet, location, "pc-a")
+	queue := mustertest.Call(s, s.Client.CreateGameSessionQueue, &gamelift.CreateGameSessionQueueInput{
+		Name: new("ranked"), TimeoutInSeconds: new(int32(90)),
+		Destinations: []types.GameSessionQueueDestination{
+			{DestinationArn: new("arn:aws:gamelift:" + s.Region + "::fleet/" + fleet)}},
+	}).GameSessionQueue
+	for _, test := range []struct {
+		line   string
+		status int
+		want   []string // parts of both outputs
+		not    string
+	}{
+		{"get fleets", exitOK, []string{"PROCESSES", fleet, "ACTIVE", "ANYWHERE", "0/0"}, "arn:aws:gamelift"},
+		{"get fleets -o wide", exitOK, []string{"CREATED", fleet, "arn:aws:gamelift"}, "{"},
+		{"get fleets -o json", exitOK, []string{`{"fleets":[{"fleetId":"` + fleet + `"`}, "PROCESSES"},
+		{"get computes", exitOK, []string{"pc-a", fleet, location}, "arn:aws:gamelift"},
+		{"get computes -o wide --fleet " + fleet, exitOK, []string{"SDK ENDPOINT", "pc-a", ":compute/"}, "{"},
+		{"get computes --output json --location " + location, exitOK, []string{`"computeName":"pc-a"`}, "STATUS"},
+		{"get computes --fleet fleet-none", exitFailure, []string{"NotFoundException: "}, "operation error"},
+		{"get locations", exitOK, []string{"LOCATION", location}, "ARN"},
+		{"get locations -o wide", exitOK, []string{"ARN", location, ":location/"}, "{"},
+		{"get locations --json", exitOK, []string{`"locationName":"` + location + `"`}, "ARN"},
+		{"get queues", exitOK, []string{"ranked", "1m30s", "1"}, "fleet/"},
+		{"get queues -o wide", exitOK, []string{"ranked", *queue.GameSessionQueueArn, "fleet/" + fleet}, "{"},
+		{"get queues -o json", exitOK, []string{`"timeoutInSeconds":90,"destinations":["arn:`}, "TIMEOUT"},
+		{"get overview -o json", exitOK, []string{`"region":"`}, "server processes"},
+		{"get sessions -o wide", exitOK, []string{"CREATED", "PLACEMENT"}, "{"},
+		{"get sessions -o table", exitOK, []string{"CREATED"}, "PLACEMENT"},
+		{"get placements ranked -o wide", exitOK, []string{"ATTEMPT"}, "{"},
+		{"get player anna -o wide", exitOK, []string{"ACCEPTED"}, "{"},
+		{"get find ranked -o wide", exitOK, []string{"CONSOLE", "/queues/"}, "{"},
+		{"get fleets -o yaml", exitMisuse, []string{"must be table, wide or json"}, "FLEET"},
+		{"get fleets --endpoint http://127.0.0.1:1", exitFailure, []string{"http://127.0.0.1:1/", "dial"}, "FLEET"},
+		{"get fleets --access-key AKNONE --secret-key x", exitFailure,
+			[]string{"UnrecognizedClientException"}, "FLEET"},
+	} {
+		r := execute(t, environ, strings.Fields(test.line)...)
+		out := r.stdout + r.stderr
+		if r.status != test.status || strings.Contains(r.stdout, test.not) {
+			t.Errorf("%s: status %d, want %d, without %q:\n%s", test.line, r.status, test.status, test.not, out)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: no %q in\n%s", test.line, want, out)
+			}
+		}
+	}
+}
+
+// TestGetOfAnEmptyRegion: lists are empty, not null.
+func TestGetOfAnEmptyRegion(t *testing.T) {
+	s := mustertest.Start(t)
+	for _, kind := range []string{"fleets", "computes", "queues"} {
+		r := execute(t, rootEnviron(s), "get", kind, "-o", "json")
+		var list map[string][]any
+		if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || list[kind] == nil || len(list[kind]) != 0 {
+			t.Errorf("%s: %s%s, %v", kind, r.stdout, r.stderr, err)
+		}
+	}
+}
