@@ -79,13 +79,14 @@ const ndjson = "application/x-ndjson"
 // answering returns the endpoint of a request without a body. The description of the API has the type of its answer.
 func answering[A any](do func(*Handler, *call) (A, error)) endpoint {
 	answer := func(d *Handler, c *call) (any, error) { return do(d, c) }
-	return endpoint{shape: reflect.TypeFor[A](), answer: answer, serve: func(d *Handler, w http.ResponseWriter, c *call) error {
+	serve := func(d *Handler, w http.ResponseWriter, c *call) error {
 		body, err := do(d, c)
 		if err == nil {
 			d.write(w, http.StatusOK, body)
 		}
 		return err
-	}}
+	}
+	return endpoint{shape: reflect.TypeFor[A](), answer: answer, serve: serve}
 }
 
 // taking returns the endpoint of a request with a JSON body. names may be nil.

@@ -65,7 +65,8 @@ func run(ctx context.Context, cfg config.Config) (err error) {
 	lines := logring.New(cfg.Clock.Now())
 	cfg.Log = slog.New(lines.Wrap(cfg.Log.Handler()))
 	s := &service{
-		cfg: cfg, lines: lines, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{}), complete: make(chan struct{}),
+		cfg: cfg, lines: lines, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{}),
+		complete: make(chan struct{}),
 	}
 	defer closing(&err, s.opened.close)
 	if err := s.open(ctx); err != nil {

@@ -110,7 +110,8 @@ func TestFollow(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	l, err := Parse([]byte(`{"position":"7","time":"2026-11-23T06:04:08Z","level":"WARN","msg":"slow","shard":3,"a":{"b":[1]}}`))
+	l, err := Parse([]byte(`{"position":"7","time":"2026-11-23T06:04:08Z","level":"WARN","msg":"slow","shard":3,` +
+		`"a":{"b":[1]}}`))
 	if err != nil || l.Level != "WARN" || l.Message != "slow" || l.Time.Minute() != 4 ||
 		fmt.Sprint(l.Facts) != `[{shard 3} {a {"b":[1]}}]` {
 		t.Errorf("got %+v, %v", l, err)
