@@ -44,8 +44,16 @@ func New(now time.Time) *Ring {
 
 // Wrap returns a handler that keeps lines of the level INFO and above, and all that next takes, and gives them to it.
 func (r *Ring) Wrap(next slog.Handler) slog.Handler {
-	options := &slog.HandlerOptions{Level: slog.Level(math.MinInt)} // Enabled decides
+	options := &slog.HandlerOptions{Level: slog.Level(math.MinInt), ReplaceAttr: readable} // Enabled decides the level
 	return &handler{r, next, slog.NewJSONHandler(writer{r}, options)}
+}
+
+// readable writes durations as people do, not in nanoseconds.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 // A handler encodes each line twice: lines are few.

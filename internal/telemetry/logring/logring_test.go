@@ -41,6 +41,7 @@ func TestRead(t *testing.T) {
 		"by level":       {Query{Level: slog.LevelWarn}, "1000002 slow,1000003 failed"},
 		"by text":        {Query{Text: "disk FULL"}, "1000003 failed"},
 		"by shard":       {Query{Shard: &three}, "1000002 slow"},
+		"a duration":     {Query{Text: `{"took":"1s"}`}, "1000002 slow"},
 		"of no shard":    {Query{Shard: &four}, ""},
 		"the newest":     {Query{Limit: 2}, "1000002 slow,1000003 failed"},
 		"after":          {Query{After: "1000002"}, "1000003 failed"},
