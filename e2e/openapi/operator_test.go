@@ -24,7 +24,7 @@ func TestOperatorOfANewRegion(t *testing.T) {
 	for path, item := range o.doc.Paths.Map() {
 		switch path {
 		case "/v1/backup", "/v1/legacy", "/v1/audit", "/v1/events": // no JSON, absent, or without a line
-		case "/v1/nodes", "/v1/me/sign-ins": // of a cluster; of a person
+		case "/v1/nodes", "/v1/me/sign-ins", "/v1/watch": // of a cluster; of a person; of a topic
 			o.ask(400, "GET", path, "")
 		case "/v1/search":
 			o.ask(200, "GET", path+"?q=nothing", "")
