@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -100,7 +101,7 @@ func (d *Handler) changesSince(ctx context.Context, since time.Time) (list []Cha
 }
 
 func identityName(i *audit.Identity) string {
-	for _, name := range []string{i.SourceIdentity, i.User, i.Arn} {
+	for _, name := range []string{i.SourceIdentity, i.User, i.Arn[strings.LastIndexByte(i.Arn, ':')+1:]} {
 		if name != "" {
 			return name
 		}
