@@ -19,19 +19,13 @@ type FleetList struct {
 	Omitted int        `json:"omittedFleets,omitempty"` // further ones
 }
 
-// A FleetRow is a fleet with its numbers, of all locations.
+// A FleetRow is a fleet with its numbers.
 type FleetRow struct {
 	FleetID string         `json:"fleetId"`
 	Name    string         `json:"name,omitempty"`
 	Status  catalog.Status `json:"status"`
 
-	Computes       int `json:"computes"`
-	Processes      int `json:"serverProcesses"`     // ready or hosting
-	FreeProcesses  int `json:"freeServerProcesses"` // that can host a game session now
-	GameSessions   int `json:"gameSessions"`        // that have not ended
-	Activating     int `json:"activatingGameSessions"`
-	Players        int `json:"playerSessions"` // RESERVED and ACTIVE
-	MaximumPlayers int `json:"maximumPlayerSessions"`
+	Load // of all locations
 }
 
 // FleetRows returns the busiest fleets that are not deleted and not hidden, with one short read of each shard. hidden
@@ -41,18 +35,24 @@ func (p *Plane) FleetRows(ctx context.Context, hidden func(fleetID string) bool)
 	if err != nil {
 		return nil, err
 	}
-	sums := map[fleet.ID]fleet.Counts{}
+	loads := map[fleet.ID]*Load{}
 	for room, c := range rooms {
-		sum := sums[room.Fleet]
-		sum.Add(c)
-		sums[room.Fleet] = sum
+		if loads[room.Fleet] == nil {
+			loads[room.Fleet] = new(Load)
+		}
+		loads[room.Fleet].add(c)
 	}
 	list := &FleetList{Fleets: []FleetRow{}}
 	fleets, _ := p.Catalog().Fleets("", math.MaxInt)
 	for _, f := range fleets {
-		if f.Terminated == 0 && (hidden == nil || !hidden(f.ID)) {
-			list.Fleets = append(list.Fleets, fleetRow(f, sums[fleet.ID(f.ID)]))
+		if f.Terminated != 0 || hidden != nil && hidden(f.ID) {
+			continue
 		}
+		row := FleetRow{FleetID: f.ID, Name: f.Attributes.Name, Status: f.Status}
+		if l := loads[fleet.ID(f.ID)]; l != nil { // it has rooms
+			row.Load = *l
+		}
+		list.Fleets = append(list.Fleets, row)
 	}
 	slices.SortFunc(list.Fleets, func(a, b FleetRow) int {
 		return cmp.Or(cmp.Compare(b.Players, a.Players), cmp.Compare(b.GameSessions, a.GameSessions),
@@ -61,12 +61,4 @@ func (p *Plane) FleetRows(ctx context.Context, hidden func(fleetID string) bool)
 	shown := min(len(list.Fleets), maxFleetRows)
 	list.Fleets, list.Omitted = list.Fleets[:shown], len(list.Fleets)-shown
 	return list, nil
-}
-
-func fleetRow(f *catalog.Fleet, c fleet.Counts) FleetRow {
-	return FleetRow{
-		FleetID: f.ID, Name: f.Attributes.Name, Status: f.Status,
-		Computes: c.Computes, Processes: c.Processes, FreeProcesses: c.Waiting, GameSessions: c.Activating + c.Active,
-		Activating: c.Activating, Players: c.Players, MaximumPlayers: c.MaximumPlayers,
-	}
 }

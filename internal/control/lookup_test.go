@@ -148,8 +148,8 @@ func TestFleetRows(t *testing.T) {
 	if err != nil || len(list.Fleets) != 2 || list.Fleets[1].FleetID != idle {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	want := FleetRow{FleetID: a.fleet, Name: list.Fleets[0].Name, Status: "ACTIVE", Computes: 1, Processes: 2,
-		FreeProcesses: 1, GameSessions: 1, Players: 1, MaximumPlayers: 4}
+	want := FleetRow{FleetID: a.fleet, Name: list.Fleets[0].Name, Status: "ACTIVE",
+		Load: Load{Computes: 1, Processes: 2, FreeProcesses: 1, GameSessions: 1, Players: 1, MaximumPlayers: 4}}
 	if got := list.Fleets[0]; got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -31,13 +31,7 @@ type Overview struct {
 	Time   time.Time `json:"time"`
 	Fleets int       `json:"fleets"` // that are not deleted
 
-	Computes       int `json:"computes"`
-	Processes      int `json:"serverProcesses"`     // ready or hosting
-	FreeProcesses  int `json:"freeServerProcesses"` // that can host a game session now
-	GameSessions   int `json:"gameSessions"`        // that have not ended
-	Activating     int `json:"activatingGameSessions"`
-	Players        int `json:"playerSessions"` // RESERVED and ACTIVE
-	MaximumPlayers int `json:"maximumPlayerSessions"`
+	Load
 
 	PendingPlacements int   `json:"pendingPlacements"`
 	OldestPlacementMS int64 `json:"oldestPlacementMs"` // how long the oldest of them waits
@@ -46,6 +40,27 @@ type Overview struct {
 
 	Attention []Attention     `json:"attention"` // what an operator should look at
 	Events    []OverviewEvent `json:"events"`    // fleet events of the last 10 minutes, the newest first; at most 20
+}
+
+// A Load is how many game servers, game sessions and players there are.
+type Load struct {
+	Computes       int `json:"computes"`
+	Processes      int `json:"serverProcesses"`     // ready or hosting
+	FreeProcesses  int `json:"freeServerProcesses"` // that can host a game session now
+	GameSessions   int `json:"gameSessions"`        // that have not ended
+	Activating     int `json:"activatingGameSessions"`
+	Players        int `json:"playerSessions"` // RESERVED and ACTIVE
+	MaximumPlayers int `json:"maximumPlayerSessions"`
+}
+
+func (l *Load) add(c fleet.Counts) {
+	l.Computes += c.Computes
+	l.Processes += c.Processes
+	l.FreeProcesses += c.Waiting
+	l.Activating += c.Activating
+	l.GameSessions += c.Activating + c.Active
+	l.Players += c.Players
+	l.MaximumPlayers += c.MaximumPlayers
 }
 
 // An Attention is something that an operator should look at.
@@ -170,13 +185,7 @@ func earliest(a, b event.Time) event.Time {
 
 func (o *Overview) addShard(s *shardOverview, now event.Time) {
 	for _, r := range s.rooms {
-		o.Computes += r.counts.Computes
-		o.Processes += r.counts.Processes
-		o.FreeProcesses += r.counts.Waiting
-		o.Activating += r.counts.Activating
-		o.GameSessions += r.counts.Activating + r.counts.Active
-		o.Players += r.counts.Players
-		o.MaximumPlayers += r.counts.MaximumPlayers
+		o.add(r.counts)
 	}
 	o.PendingPlacements += s.pending
 	o.WaitingTickets += s.tickets

@@ -99,7 +99,7 @@ func (region) Overview(_ context.Context, hidden func(string) bool) (*control.Ov
 
 // FleetRows knows the fleet of the timeline.
 func (region) FleetRows(_ context.Context, hidden func(string) bool) (*control.FleetList, error) {
-	list := &control.FleetList{Fleets: []control.FleetRow{{FleetID: timelineFleet, Players: 2}}}
+	list := &control.FleetList{Fleets: []control.FleetRow{{FleetID: timelineFleet, Load: control.Load{Players: 2}}}}
 	if hidden != nil && hidden(timelineFleet) {
 		list.Fleets = []control.FleetRow{}
 	}
