@@ -3,6 +3,7 @@ package console
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/muster-gg/muster/internal/telemetry/logring"
@@ -14,7 +15,7 @@ type logBody struct {
 	Text, Shard string
 	Filtered    bool
 	Lines       []logring.Line
-	More        int // older ones that are selected and not shown
+	More        bool // older ones are selected and not shown
 }
 
 // logLevels are the lowest levels that can be selected.
@@ -22,7 +23,7 @@ var logLevels = []string{"debug", "info", "warn", "error"}
 
 func logPage(v *visit) error {
 	b := logBody{Text: strings.TrimSpace(v.form("text")), Shard: strings.TrimSpace(v.form("shard"))}
-	q := url.Values{"limit": {"10000"}}
+	q := url.Values{"limit": {strconv.Itoa(maxRecords + 1)}}
 	for name, value := range map[string]string{"text": b.Text, "shard": b.Shard} {
 		if value != "" {
 			q.Set(name, value)
@@ -44,7 +45,7 @@ func logPage(v *visit) error {
 	}
 	lines := tail{most: maxRecords}
 	err := v.requestTo(&lines, "GET", "/v1/logs?"+q.Encode(), nil)
-	b.More = lines.count - len(lines.lines)
+	b.More = lines.count > len(lines.lines)
 	for _, text := range slices.Backward(lines.lines) {
 		if l, err := logring.Parse(text); err == nil {
 			b.Lines = append(b.Lines, l)

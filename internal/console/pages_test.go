@@ -309,8 +309,13 @@ func TestLogPage(t *testing.T) {
 	w.answers["GET /v1/logs"] = `{"position":"1","time":"2026-11-25T11:00:00Z","level":"INFO","msg":"begun"}` + "\n" +
 		`{"position":"2","time":"2026-11-25T11:00:01Z","level":"WARN","msg":"slow <b>","shard":3}` + "\n"
 	body := w.shows("GET", "/console/log?shard=3", nil, 200, "slow &lt;b&gt;", "shard=3", `chip wait">WARN`)
-	if strings.Index(body, "slow") > strings.Index(body, "begun") {
-		t.Error("the newest line is not the first")
+	if strings.Index(body, "slow") > strings.Index(body, "begun") || strings.Contains(body, "Older ones") {
+		t.Error("the newest line is not the first, or there are others")
+	}
+	w.answers["GET /v1/logs"] = strings.Repeat(`{"level":"INFO","msg":"again"}`+"\n", maxRecords+1)
+	body = w.shows("GET", "/console/log", nil, 200, "Older ones match")
+	if n := strings.Count(body, "again"); n != maxRecords {
+		t.Errorf("%d lines are shown", n)
 	}
 	w.fails["GET /v1/logs"] = fault.New(fault.InvalidRequest, "Parameter shard is \"x\".")
 	w.shows("GET", "/console/log?shard=x", nil, 400, "Parameter shard is")

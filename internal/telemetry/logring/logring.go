@@ -114,8 +114,9 @@ type Query struct {
 	Limit int        // the newest ones for Read, the first ones for Follow; 0: all
 }
 
+// matches reports whether a line is selected. The text is in lower case by now.
 func (q *Query) matches(l line) bool {
-	if l.level < q.Level || q.Text != "" && !bytes.Contains(bytes.ToLower(l.text), []byte(strings.ToLower(q.Text))) {
+	if l.level < q.Level || q.Text != "" && !bytes.Contains(bytes.ToLower(l.text), []byte(q.Text)) {
 		return false
 	}
 	if q.Shard == nil {
@@ -132,6 +133,7 @@ func (r *Ring) Read(q Query, visit func(position string, line []byte) (more bool
 		return
 	}
 	all, _, _ := r.after(number(q.After))
+	q.Text = strings.ToLower(q.Text)
 	all = slices.DeleteFunc(all, func(f numbered) bool { return !q.matches(f.line) })
 	if q.Limit > 0 {
 		all = all[max(len(all)-q.Limit, 0):]
@@ -149,6 +151,7 @@ func (r *Ring) Follow(ctx context.Context, q Query, visit func(position string, 
 	if r == nil {
 		return
 	}
+	q.Text = strings.ToLower(q.Text)
 	at := number(q.After)
 	if q.After == "" {
 		at = math.MaxUint64
