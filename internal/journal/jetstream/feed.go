@@ -179,8 +179,8 @@ func (f *feed) Follow(ctx context.Context, after uint64, visit func(uint64, []by
 	if err != nil {
 		return fmt.Errorf("follow: %w", errors.Join(err, context.Cause(ctx)))
 	}
-	// Next does not look at ctx while it replaces a consumer that is gone, which it tries for ever: without a majority
-	// of the nodes a follower would never end.
+	// Next ignores ctx while it replaces a lost consumer, and retries without limit: without a majority of the nodes a
+	// follower would never end.
 	defer context.AfterFunc(ctx, messages.Stop)()
 	defer func() {
 		messages.Stop()
