@@ -86,5 +86,8 @@ func TestOldPlayerSessionsOfAReusedNumber(t *testing.T) {
 		}
 	}
 	w.elapse(30*24*time.Hour + time.Hour)
-	w.refused(fault.NotFound, "DescribePlayerSessions", object{"PlayerSessionId": x})
+	w.advance("the end of the entry", time.Minute, func() bool {
+		_, err := w.call("DescribePlayerSessions", object{"PlayerSessionId": x})
+		return fault.Is(err, fault.NotFound)
+	})
 }
