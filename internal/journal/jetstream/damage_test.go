@@ -202,3 +202,48 @@ func TestBroken(t *testing.T) {
 		t.Errorf("history: %v", err)
 	}
 }
+
+// TestStreamWithoutSum: a process that is killed while it makes a stream, or changes its configuration, leaves a
+// description of it without its checksum, or with that of the one before. What the stream has later is not lost.
+func TestStreamWithoutSum(t *testing.T) {
+	for name, damage := range map[string]func(sum string) error{
+		"no checksum":      os.Remove,
+		"another checksum": func(sum string) error { return os.WriteFile(sum, []byte("0123456789abcdef"), 0o600) },
+		"an empty file":    func(sum string) error { return os.WriteFile(sum, nil, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			e := open(t, dir)
+			j := shardJournal(t, e, 0)
+			for last := range uint64(9) {
+				if _, err := j.Append(t.Context(), last, record(last+1)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := j.SaveSnapshot(t.Context(), 5, journaltest.Writing("state")); err != nil {
+				t.Fatal(err)
+			}
+			mustClose(t, e)
+			sums, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "*", "meta.sum"))
+			if err != nil || len(sums) < 2 {
+				t.Fatalf("the checksums are %q, %v", sums, err)
+			}
+			for _, sum := range sums {
+				if err := damage(sum); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				e := open(t, dir)
+				j := shardJournal(t, e, 0)
+				if seq, data := snapshotOf(t, j); seq != 5 || data != "state" {
+					t.Errorf("the snapshot is %d %q", seq, data)
+				}
+				if last := replayFrom(t, j, 5); last != 9 {
+					t.Errorf("the journal ends with %d, want 9", last)
+				}
+				mustClose(t, e)
+			}
+		})
+	}
+}

@@ -143,7 +143,7 @@ func (f *restorer) SavePosition(ctx context.Context, reader string, seq uint64) 
 // newWriter starts writing a stream that has had no messages.
 func (f *restorer) newWriter(ctx context.Context, stream jetstream.Stream, subject func(journal.Stored) string,
 	filler string) (*recordWriter, error) {
-	info, err := stream.Info(ctx)
+	info, err := f.engine.info(ctx, stream)
 	if err != nil {
 		return nil, fmt.Errorf("stream info: %w", err)
 	}

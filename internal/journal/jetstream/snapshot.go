@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +48,7 @@ type snapshot struct {
 // SaveSnapshot writes an object under a new name. Then it deletes surplus and incomplete objects, and the records that
 // no object needs.
 func (j *shardJournal) SaveSnapshot(ctx context.Context, seq uint64, write func(io.Writer) error) error {
-	if err := j.snapshots.make(ctx); err != nil {
+	if _, err := j.snapshots.make(ctx); err != nil {
 		return fmt.Errorf("open object store: %w", err)
 	}
 	if err := j.snapshots.put(ctx, seq, write); err != nil {
@@ -72,12 +73,12 @@ func (j *shardJournal) SaveSnapshot(ctx context.Context, seq uint64, write func(
 
 // make creates the object store if there is none, as the client library does, but with the engine's replicas and direct
 // gets.
-func (s snapshots) make(ctx context.Context) error {
-	_, err := s.stream(ctx)
+func (s snapshots) make(ctx context.Context) (jetstream.Stream, error) {
+	stream, err := s.stream(ctx)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return err
+		return stream, err
 	}
-	_, err = s.engine.stream(ctx, jetstream.StreamConfig{
+	return s.engine.stream(ctx, jetstream.StreamConfig{
 		Name:        "OBJ_" + s.bucket,
 		Subjects:    []string{"$O." + s.bucket + ".C.>", "$O." + s.bucket + ".M.>"},
 		Storage:     jetstream.FileStorage,
@@ -86,7 +87,26 @@ func (s snapshots) make(ctx context.Context) error {
 		AllowRollup: true,
 		AllowDirect: s.engine.directly(),
 	})
-	return err
+}
+
+// find returns the object store. The server does not load a stream whose description has no valid checksum, which is
+// what a kill leaves while it makes the stream or changes its configuration, and it never writes that checksum again.
+// Making the stream loads what it has.
+func (s snapshots) find(ctx context.Context) (jetstream.Stream, error) {
+	stream, err := s.stream(ctx)
+	if errors.Is(err, jetstream.ErrStreamNotFound) && s.wasMade() {
+		return s.make(ctx)
+	}
+	return stream, err
+}
+
+// wasMade reports whether the object store has been made before.
+func (s snapshots) wasMade() bool {
+	if s.mark.last() > 0 {
+		return true
+	}
+	found, err := filepath.Glob(filepath.Join(s.engine.cfg.Dir, "jetstream", "*", "streams", "OBJ_"+s.bucket))
+	return err == nil && len(found) > 0
 }
 
 // put stores the output of write as an object. It publishes the chunks one by one, each after the acknowledgement of
@@ -230,6 +250,7 @@ func (s snapshots) object(ctx context.Context, stream jetstream.Stream,
 	if json.Unmarshal(msg.Data, info) != nil || info.Deleted {
 		return n, false, nil
 	}
+	info.ModTime = msg.Time // as the client library sets it
 	seq, err := strconv.ParseUint(info.Metadata[seqKey], 10, 64)
 	return snapshot{info, seq}, err == nil, nil
 }
@@ -270,7 +291,7 @@ func (j *shardJournal) LoadSnapshot(ctx context.Context) (uint64, io.ReadCloser,
 }
 
 func (j *shardJournal) newestSnapshot(ctx context.Context) (uint64, io.ReadCloser, error) {
-	stream, err := j.snapshots.stream(ctx)
+	stream, err := j.snapshots.find(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return 0, nil, nil
 	}
