@@ -29,6 +29,7 @@ AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the role of the machine.`,
 		if err != nil {
 			return err
 		}
+		config.Environ = a.environ
 		config.Log = config.Logger(a.stderr)
 		config.Ready = func(url string) { fmt.Fprintln(a.stdout, url) }
 		return muster.RunGateway(command.Context(), config)

@@ -17,7 +17,9 @@ func TestGet(t *testing.T) {
 	environ := rootEnviron(s)
 	const location = "custom-home"
 	fleet := s.Fleet(location)
-	s.Compute(fleet, location, "pc-a")
+	on := s.Compute(fleet, location, "pc-a")
+	on.ProcessID = "p-1"
+	s.Launch(on, 7777)
 	queue := mustertest.Call(s, s.Client.CreateGameSessionQueue, &gamelift.CreateGameSessionQueueInput{
 		Name: new("ranked"), TimeoutInSeconds: new(int32(90)),
 		Destinations: []types.GameSessionQueueDestination{
@@ -36,6 +38,10 @@ func TestGet(t *testing.T) {
 		{"get computes -o wide --fleet " + fleet, exitOK, []string{"SDK ENDPOINT", "pc-a", ":compute/"}, "{"},
 		{"get computes --output json --location " + location, exitOK, []string{`"computeName":"pc-a"`}, "STATUS"},
 		{"get computes --fleet fleet-none", exitFailure, []string{"NotFoundException: "}, "operation error"},
+		{"get processes " + fleet, exitOK, []string{"HEALTH", "pc-a", "p-1", "IDLE"}, "7777"},
+		{"get processes -o wide " + fleet, exitOK, []string{"SDK", "7777", "p-1"}, "{"},
+		{"get processes -o json " + fleet, exitOK, []string{`"processId":"p-1"`, `"state":"IDLE"`}, "COMPUTE"},
+		{"get processes fleet-none", exitFailure, []string{"NotFoundException: "}, "COMPUTE"},
 		{"get locations", exitOK, []string{"LOCATION", location}, "ARN"},
 		{"get locations -o wide", exitOK, []string{"ARN", location, ":location/"}, "{"},
 		{"get locations --json", exitOK, []string{`"locationName":"` + location + `"`}, "ARN"},
@@ -47,6 +53,12 @@ func TestGet(t *testing.T) {
 		{"get sessions -o table", exitOK, []string{"CREATED"}, "PLACEMENT"},
 		{"get placements ranked -o wide", exitOK, []string{"ATTEMPT"}, "{"},
 		{"get player anna -o wide", exitOK, []string{"ACCEPTED"}, "{"},
+		{"get nodes", exitOK, []string{"VERSION", "FREE BYTES"}, "NATS"},
+		{"get nodes -o wide", exitOK, []string{"NATS", "2."}, "{"},
+		{"get nodes -o json", exitOK, []string{`{"nodes":[{"version":"`, `"diskUsedBytes":`}, "FREE"},
+		{"get shards", exitOK, []string{"OWNER", "ms"}, "JOURNAL"},
+		{"get shards -o wide", exitOK, []string{"JOURNAL BYTES"}, "{"},
+		{"get shards -o json", exitOK, []string{`{"shards":[{"shard":0,"last":`, `"p99Ms":`}, "OWNER"},
 		{"get find ranked -o wide", exitOK, []string{"CONSOLE", "/queues/"}, "{"},
 		{"get fleets -o yaml", exitMisuse, []string{"must be table, wide or json"}, "FLEET"},
 		{"get fleets --endpoint http://127.0.0.1:1", exitFailure, []string{"http://127.0.0.1:1/", "dial"}, "FLEET"},

@@ -197,7 +197,7 @@ The report goes to standard output, progress to standard error if that is a term
 	f.IntVar(&o.Matcher.Additional, "additional-players", 0,
 		"slots of each match that stay open (AdditionalPlayerCount)")
 	f.IntVar(&o.Matcher.Batch, "batch", 0, "tickets tried together; 0: as in the service")
-	f.Int64Var(&o.Matcher.Seed, "seed", 1, "seed of the random batches")
+	f.Int64Var(&o.Matcher.Seed, "seed", matchsim.DefaultSeed, "seed of the random batches")
 	f.StringVar(&s.matches, "matches", "", "file for the matches, one line of JSON each")
 	f.BoolVar(&s.asJSON, "json", false, "print the report as JSON")
 	f.BoolVar(&s.progress, "progress", false, "print progress even if standard error is no terminal")

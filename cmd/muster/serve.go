@@ -23,6 +23,7 @@ import (
 func runService(ctx context.Context, config muster.Config) error {
 	_, _ = memlimit.Set() // that of the container; an error means there is none
 	defer server.PaceCollector()()
+	config.Environ = os.Environ()
 	if program, err := os.Executable(); err == nil {
 		config.PasswordHasher = []string{program, hashPasswords}
 	}

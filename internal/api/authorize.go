@@ -44,19 +44,11 @@ type naming struct {
 func bind(h wire.Handler, managementOnly bool) bound {
 	action, _ := policy.ActionOf("gamelift:" + h.Info.Name)
 	b := bound{Handler: h, action: action,
-		changes: !action.ReadOnly() && !(managementOnly && sessionCalls[h.Info.Name])}
+		changes: !action.ReadOnly() && !(managementOnly && action.OfGames())}
 	for _, m := range policy.Members(action) {
 		b.names = append(b.names, naming{h.Member(m.Name), m.Kind})
 	}
 	return b
-}
-
-// sessionCalls are the calls of games that are played, of which there may be many.
-var sessionCalls = map[string]bool{
-	"CreateGameSession": true, "UpdateGameSession": true, "TerminateGameSession": true,
-	"CreatePlayerSession": true, "CreatePlayerSessions": true,
-	"StartGameSessionPlacement": true, "StopGameSessionPlacement": true,
-	"StartMatchmaking": true, "StopMatchmaking": true, "AcceptMatch": true, "StartMatchBackfill": true,
 }
 
 // authorize decides a call by the policies of its caller, after the signature and before the input is checked. Most

@@ -471,7 +471,12 @@ func TestDeadline(t *testing.T) {
 	sign(t, r, []byte("{}"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	w := do(newEndpoint(t, api.Config{Handlers: []wire.Handler{slow}}), r.WithContext(ctx))
+	var log bytes.Buffer
+	w := do(newEndpoint(t, api.Config{Handlers: []wire.Handler{slow}, Log: slog.New(slog.NewTextHandler(&log, nil))}),
+		r.WithContext(ctx))
+	if log.Len() > 0 {
+		t.Errorf("a client that has left is in the log: %s", &log)
+	}
 	if name, _ := exception(t, w); name != string(fault.ServiceUnavailable) || w.Code != http.StatusServiceUnavailable {
 		t.Errorf("got %d %s", w.Code, name)
 	}

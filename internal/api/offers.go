@@ -102,7 +102,7 @@ var Families = []Family{
 		full(wire.OpDescribeFleetEvents),
 		full(wire.OpDescribeRuntimeConfiguration),
 		partly(wire.OpUpdateRuntimeConfiguration,
-			"Kept, and its activation limits hold. Launching processes from it needs an agent."),
+			"Kept, and its activation limits hold. The GameLift agent launches processes from it."),
 	}},
 	{Name: "Capacity, utilization and ports", Offers: []Offer{
 		partly(wire.OpDescribeFleetCapacity, "Counts registered computes as instances."),
@@ -135,7 +135,7 @@ var Families = []Family{
 		full(wire.OpSearchGameSessions),
 		full(wire.OpUpdateGameSession),
 		partly(wire.OpTerminateGameSession,
-			"TRIGGER_ON_PROCESS_TERMINATE. FORCE_TERMINATE needs an agent on the compute."),
+			"TRIGGER_ON_PROCESS_TERMINATE. FORCE_TERMINATE is refused."),
 		refused(wire.OpGetGameSessionLogUrl, fault.NotFound,
 			"Game session logs stay on their computes; none are collected."),
 	}},

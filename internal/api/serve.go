@@ -109,7 +109,10 @@ func (e *Endpoint) report(ctx context.Context, c *call, f *fault.Error, took tim
 		case fault.InternalService:
 			level, message = slog.LevelError, "request failed"
 		case fault.ServiceUnavailable:
-			level, message = slog.LevelWarn, "request not served"
+			message = "request not served"
+			if !errors.Is(ctx.Err(), context.Canceled) { // else the client has left
+				level = slog.LevelWarn
+			}
 		}
 	}
 	e.observe(c.operation(), exception, took.Seconds(), c.bytesIn, bytesOut)

@@ -92,8 +92,9 @@ func checkAccess(t *testing.T, s *State) {
 		if err := u.check(s, u, stored(u.Attached)); err != nil {
 			t.Errorf("user %s: %v", u.Name, err)
 		}
-		if len(s.SignInsOf(u.Name)) > l.SignInsPerUser || len(s.KeysOf(u.Name)) > l.KeysPerUser {
-			t.Errorf("user %s has too many sign-ins or keys", u.Name)
+		if len(s.SignInsOf(u.Name)) > l.SignInsPerUser || len(s.KeysOf(u.Name)) > l.KeysPerUser ||
+			len(s.ViewsOf(u.Name)) > l.ViewsPerUser {
+			t.Errorf("user %s has too many sign-ins, keys or views", u.Name)
 		}
 		for _, g := range u.ExternalGroups {
 			if _, ok := s.Group(g); !ok {
@@ -132,6 +133,11 @@ func checkLoose(t *testing.T, s *State) {
 			t.Errorf("sign-in %+v of %+v is loose", si, u)
 		}
 	}
+	for _, v := range s.views.Values() {
+		if v.User != "" && s.user(v.User) == nil || v.check() != nil {
+			t.Errorf("view %+v is loose", v)
+		}
+	}
 	if err := s.AccessSettings().check(); err != nil {
 		t.Error(err)
 	}
@@ -168,7 +174,7 @@ func (w *world) policies() []string { return append(w.pick("policy-", 3), "Built
 
 // accessCommand is about people, keys and roles.
 func (w *world) accessCommand() Command {
-	switch w.r.IntN(24) {
+	switch w.r.IntN(26) {
 	case 0, 1, 2:
 		return w.putUser()
 	case 3:
@@ -199,6 +205,8 @@ func (w *world) accessCommand() Command {
 		return PutPolicy{Name: w.some("policy-", 3), Document: w.some("{}", 3), Create: w.chance(3)}
 	case 17:
 		return DeletePolicy{w.some("policy-", 3)}
+	case 24, 25:
+		return w.viewCommand()
 	default:
 		return w.signInCommand()
 	}

@@ -38,6 +38,7 @@ type State struct {
 	queues         btree.Map[string, *Queue]
 	configurations btree.Map[string, *MatchmakingConfiguration]
 	ruleSets       btree.Map[string, *RuleSet]
+	views          btree.Map[string, *View] // by user, title
 	accessState
 
 	// Derived from the records above, not stored.
@@ -67,6 +68,7 @@ func (s *State) Copy() *State {
 	c.queues = *s.queues.Copy()
 	c.configurations = *s.configurations.Copy()
 	c.ruleSets = *s.ruleSets.Copy()
+	c.views = *s.views.Copy()
 	c.accessState = s.accessState.copy()
 	c.tallies = *s.tallies.Copy()
 	c.dues = *s.dues.Copy()
@@ -93,7 +95,7 @@ func (s *State) Snapshot(write func(body any) error) error {
 		records(&s.computes), records(&s.aliases), records(&s.tags), records(&s.accessKeys), records(&s.creators),
 		s.recordSettings, records(&s.queues), records(&s.configurations), records(&s.ruleSets),
 		records(&s.users), records(&s.groups), records(&s.roles), records(&s.assignments), records(&s.policies),
-		records(&s.providers), records(&s.signIns),
+		records(&s.providers), records(&s.signIns), records(&s.views),
 	} {
 		if err := family(write); err != nil {
 			return err
@@ -138,6 +140,8 @@ func (s *State) Restore(body any) error {
 		s.configurations.Set(r.Name, r)
 	case *RuleSet:
 		s.ruleSets.Set(r.Name, r)
+	case *View:
+		s.putView(r)
 	default:
 		if !s.restoreAccess(body) {
 			return fmt.Errorf("%T is not a record of the catalog", body)

@@ -1,8 +1,8 @@
 // Package catalog is the state of a region's resources apart from what runs on them: custom locations, Anywhere fleets
 // with their locations, runtime configurations and event logs, the names of computes, aliases, game session queues,
 // matchmaking configurations and rule sets, tags, the recent creations of each creator, and who may call: users,
-// groups, roles, policies, access keys, identity providers and sign-ins. It is small, rarely written, and the same on
-// every node.
+// groups, roles, policies, access keys, identity providers, sign-ins and the saved views of the console. It is small,
+// rarely written, and the same on every node.
 //
 // The package is a pure state machine. Decide returns the events for a command, Apply applies events and cannot fail,
 // Expire returns the events for expired records. Ids and times are parameters, nothing waits, and maps are walked in
@@ -43,8 +43,8 @@
 //   - Secrets are never stored in clear: passwords are argon2id hashes, invitations SHA-256,
 //     and secrets of keys and clients are sealed by the caller. Tokens of sign-ins hold their
 //     id and generation.
-//   - Deleting a user deletes its assignments, access keys and sign-ins; deleting a role
-//     deletes its assignments. A group is deleted only without users and assignments, a
+//   - Deleting a user deletes its assignments, access keys, sign-ins and saved views;
+//     deleting a role deletes its assignments. A group is deleted only without users and assignments, a
 //     policy only if nothing has it. Users lose a deleted external group.
 //   - A user's NotBefore only rises, and ends the sign-ins that were started earlier.
 //   - The refresh token of one generation starts the next one. For RefreshWindow the one
@@ -55,12 +55,13 @@
 //     command, so that a crash leaves one of them.
 //   - An access key without an owner is the root's. A name is unique among the keys of an
 //     owner, and no user's key has the name of one of the root's.
+//   - From ViewLevel on there are saved views. They do not change the AccessVersion.
 //   - Limits are configuration. They apply to new resources and are not in the events.
 //
 // # Format
 //
-// Events lists the numbers of the event types and snapshot records: the catalog's are 1 to 99, of which 50 to 59 and 80
-// to 89 are records. The numbers from 98, and those between the groups of events, are free. In a snapshot the records
+// Events lists the numbers of the event types and snapshot records: the catalog's are 1 to 99, of which 50 to 59, 80
+// to 89 and 98 are records. Number 99, and those between the groups of events, are free. In a snapshot the records
 // are grouped by type in the order of their numbers, and sorted by their keys. Fields are numbered within their type;
 // the fields of Attributes are 20 to 25 in every type that embeds them, and events that embed a record have its
 // numbers. Released numbers keep their meaning.

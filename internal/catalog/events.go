@@ -2,8 +2,8 @@ package catalog
 
 import "github.com/muster-gg/muster/internal/event"
 
-// Events lists the types of the catalog with their numbers in the file format: records of snapshots from 50 to 59
-// and from 80 to 89, events the others.
+// Events lists the types of the catalog with their numbers in the file format: records of snapshots from 50 to 59,
+// from 80 to 89 and 98, events the others.
 var Events = []event.Entry{
 	{Number: 1, Type: (*LocationCreated)(nil)},
 	{Number: 2, Type: (*LocationDeleted)(nil)},
@@ -39,6 +39,8 @@ var Events = []event.Entry{
 	{Number: 40, Type: (*CreationClaimed)(nil)},
 	{Number: 41, Type: (*CreationReleased)(nil)},
 	{Number: 42, Type: (*CreationsExpired)(nil)},
+	{Number: 43, Type: (*ViewPut)(nil), Level: ViewLevel},
+	{Number: 44, Type: (*ViewDeleted)(nil), Level: ViewLevel},
 
 	{Number: 45, Type: (*SignInStarted)(nil), Level: AccessLevel},
 	{Number: 46, Type: (*SignInRotated)(nil), Level: AccessLevel},
@@ -94,6 +96,8 @@ var Events = []event.Entry{
 	{Number: 95, Type: (*PolicyDeleted)(nil), Level: AccessLevel},
 	{Number: 96, Type: (*ProviderPut)(nil), Level: AccessLevel},
 	{Number: 97, Type: (*ProviderDeleted)(nil), Level: AccessLevel},
+
+	{Number: 98, Type: (*View)(nil), Level: ViewLevel},
 }
 
 // Commands lists the types of commands (1–99). A number is never reused; it is unrelated to the numbers of events. See
@@ -151,4 +155,6 @@ var Commands = []event.Entry{
 	{Number: 50, Type: (*PutAccessSettings)(nil), Level: AccessLevel},
 	{Number: 51, Type: (*TouchSignIn)(nil), Level: AccessLevel},
 	{Number: 52, Type: (*SealAgain)(nil), Level: AccessLevel},
+	{Number: 53, Type: (*PutView)(nil), Level: ViewLevel},
+	{Number: 54, Type: (*DeleteView)(nil), Level: ViewLevel},
 }

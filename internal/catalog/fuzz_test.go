@@ -71,6 +71,7 @@ func readAll(s *State) {
 	s.RoleByID("AROAEXAMPLE")
 	s.ProviderByIssuer("https://id.example.com")
 	s.AccessSettings()
+	s.ViewsOf("ada")
 	fleets, _ := s.Fleets("", 5)
 	for _, f := range fleets {
 		f.ActivationTimeout()
@@ -95,6 +96,7 @@ func readAll(s *State) {
 			Ends: t0 + day}},
 		RotateSignIn{ID: "signin-1", From: 1, IdleEnds: t0 + day},
 		TouchSignIn{ID: "signin-1", IdleEnds: t0 + day}, EndSignIn{ID: "signin-1"}, PutAccessSettings{},
+		PutView{User: "ada", Title: "busy"}, DeleteView{User: "ada", Title: "busy fleets"},
 		SealAgain{AccessKey: "AKIAEXAMPLE", From: []byte{0, 1, 254, 255}, To: []byte{1}},
 	} {
 		_, _ = s.Decide(t0, c)

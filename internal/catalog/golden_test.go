@@ -77,6 +77,7 @@ func examples() []any {
 	}
 	signIn := SignIn{"signin-1", "ada", "aws-cli", SignInSSO, t0, t0 + minute, t0 + day, t0 + 2*day, 2, t0 + minute,
 		[]byte{9, 8}, "GameDev", "192.0.2.1"}
+	view := View{"ada", "busy fleets", "/console/fleets?sort=players"}
 	return []any{
 		&LocationCreated{"custom-office", t0},
 		&LocationDeleted{"custom-office"},
@@ -106,6 +107,8 @@ func examples() []any {
 		&CreationClaimed{"fleet-1", "ada", t0},
 		&CreationReleased{"fleet-1", "ada", t0},
 		&CreationsExpired{"fleet-1", "ada", t0},
+		&ViewPut{view},
+		&ViewDeleted{"ada", "busy fleets"},
 		&SignInStarted{signIn},
 		&SignInRotated{"signin-1", 2, t0, t0 + day},
 		&SignInEnded{"signin-1", "ada", ReplayReason},
@@ -153,6 +156,7 @@ func examples() []any {
 		&PolicyDeleted{"Fleets"},
 		&ProviderPut{provider},
 		&ProviderDeleted{"keycloak"},
+		&view,
 	}
 }
 

@@ -24,6 +24,7 @@ type Limits struct {
 	KeysPerUser               int // access keys; the root has no limit
 	SignIns                   int
 	SignInsPerUser            int // a further one ends the least recently used one
+	ViewsPerUser              int // saved views of the console
 }
 
 // DefaultLimits returns limits for a service with one operator: mostly far above the AWS quotas (20 locations, 10
@@ -54,5 +55,6 @@ func DefaultLimits() Limits {
 		KeysPerUser:               2,
 		SignIns:                   100_000,
 		SignInsPerUser:            100,
+		ViewsPerUser:              50,
 	}
 }

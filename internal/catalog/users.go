@@ -99,7 +99,7 @@ type ExternalGroupsSet struct {
 	Groups []string `cbor:"2,keyasint,omitempty"`
 }
 
-// UserDeleted follows DeleteUser. It also deletes the user's assignments, access keys and sign-ins.
+// UserDeleted follows DeleteUser. It also deletes the user's assignments, access keys, sign-ins and saved views.
 type UserDeleted struct {
 	Name string `cbor:"1,keyasint,omitempty"`
 }
@@ -303,6 +303,7 @@ func (e *UserDeleted) apply(s *State) {
 	for _, si := range s.SignInsOf(e.Name) {
 		s.deleteSignIn(si.ID)
 	}
+	drop(&s.views, e.Name)
 	s.changeVersion(e)
 }
 

@@ -117,7 +117,7 @@ func (d *data) fetch(s *metricmath.Series, m *metric, unit string) error {
 		return err
 	}
 	r := &reading{m, unit, d.in.StartTime, d.in.EndTime, int32(s.Period)}
-	if q, ok := percentile(s.Stat); ok {
+	if q, ok := metrics.Percentile(s.Stat); ok {
 		values, err := d.h.quantiles(d.ctx, r, q)
 		for _, v := range values {
 			s.Times, s.Values = append(s.Times, v.At.Unix()), append(s.Values, v.Value)
@@ -130,7 +130,7 @@ func (d *data) fetch(s *metricmath.Series, m *metric, unit string) error {
 	}
 	s.Times, s.Values = make([]int64, len(points)), make([]float64, len(points))
 	for i := range points {
-		s.Times[i], s.Values[i] = points[i].At.Unix(), statistics[s.Stat](&points[i])
+		s.Times[i], s.Values[i] = points[i].At.Unix(), metrics.Statistic(s.Stat)(&points[i])
 	}
 	return nil
 }

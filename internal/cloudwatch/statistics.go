@@ -3,7 +3,6 @@ package cloudwatch
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,43 +14,22 @@ import (
 // maxStatistics is how many points GetMetricStatistics returns. Source: API reference, GetMetricStatistics.
 const maxStatistics = 1440
 
-// statistics are those that are stored. Source: data type Statistic.
-var statistics = map[string]func(p *metrics.Point) float64{
-	"SampleCount": func(p *metrics.Point) float64 { return p.Count },
-	"Average":     func(p *metrics.Point) float64 { return p.Sum / p.Count },
-	"Sum":         func(p *metrics.Point) float64 { return p.Sum },
-	"Minimum":     func(p *metrics.Point) float64 { return p.Minimum },
-	"Maximum":     func(p *metrics.Point) float64 { return p.Maximum },
-}
-
-const statisticNames = "SampleCount, Average, Sum, Minimum, Maximum"
-
 // noStatistic is the message for another statistic.
-const noStatistic = "The value %.64q for parameter %s is not offered: it must be one of " + statisticNames +
+const noStatistic = "The value %.64q for parameter %s is not offered: it must be one of " + metrics.StatisticNames +
 	", or of durations a percentile from p0 to p100."
 
 // noPercentile is the message for a percentile of a metric that has none.
 const noPercentile = "The metric %.255q has no percentiles: they are recorded of durations, such as TimeToMatch."
 
-// percentile returns the quantile of a statistic such as p99.9.
-func percentile(stat string) (q float64, ok bool) {
-	number, ok := strings.CutPrefix(stat, "p")
-	if !ok || strings.Trim(number, "0123456789.") != "" {
-		return 0, false
-	}
-	p, err := strconv.ParseFloat(number, 64)
-	return p / 100, err == nil && p <= 100
-}
-
 // offersStatistic reports whether a statistic is known, for some metric.
 func offersStatistic(stat string) bool {
-	_, ok := percentile(stat)
-	return ok || statistics[stat] != nil
+	_, ok := metrics.Percentile(stat)
+	return ok || metrics.Statistic(stat) != nil
 }
 
 // checkStatistic checks a statistic of a metric of this service.
 func (h *Handler) checkStatistic(m *metric, stat, parameter string, kind fault.Kind) error {
-	if statistics[stat] != nil {
+	if metrics.Statistic(stat) != nil {
 		return nil
 	}
 	if !offersStatistic(stat) {
@@ -91,7 +69,7 @@ func (h *Handler) getMetricStatistics(ctx context.Context, in *getMetricStatisti
 func (h *Handler) addPercentiles(ctx context.Context, out *getMetricStatisticsOutput, r *reading,
 	stats []string) error {
 	for _, stat := range stats {
-		q, _ := percentile(stat)
+		q, _ := metrics.Percentile(stat)
 		values, err := h.quantiles(ctx, r, q)
 		if err != nil {
 			return err
@@ -112,13 +90,13 @@ func (in *getMetricStatisticsInput) check() error {
 	case len(in.Statistics) == 0 && len(in.ExtendedStatistics) == 0:
 		return fault.New(missingParameter, "The parameter Statistics or ExtendedStatistics is required: one or more "+
 			"of %s, "+
-			"or percentiles.", statisticNames)
+			"or percentiles.", metrics.StatisticNames)
 	case len(in.Statistics) > 0 && len(in.ExtendedStatistics) > 0:
 		return fault.New(invalidCombination,
 			"The parameters Statistics and ExtendedStatistics must not be used together.")
 	}
 	for _, s := range in.Statistics {
-		if statistics[s] == nil {
+		if metrics.Statistic(s) == nil {
 			return fault.New(invalidValue, noStatistic, s, "Statistics")
 		}
 	}
@@ -144,7 +122,7 @@ func shapeOfPoint(p *metrics.Point, wanted []string, unit string) datapoint {
 		"Maximum": &d.Maximum,
 	} {
 		if slices.Contains(wanted, name) {
-			*member = wire.Some(statistics[name](p))
+			*member = wire.Some(metrics.Statistic(name)(p))
 		}
 	}
 	return d

@@ -70,8 +70,9 @@ func address(s string) error {
 	return nil
 }
 
-// maxEndpoint is the maximum length of a GameLiftServiceSdkEndpoint. Source: API reference, Compute.
-const maxEndpoint = 128
+// maxEndpoint is the maximum length of a public URL: with "/agent" it is a GameLiftAgentEndpoint, which has at most 128
+// characters. Source: API reference, Compute.
+const maxEndpoint = 128 - len("/agent")
 
 // webSocketURL rejects URLs that server SDKs cannot extend with their query. Source: server SDK 5 source, WebSocket
 // connection.

@@ -103,6 +103,8 @@ type Process struct {
 	Log *slog.Logger
 	// Clock for all deadlines; nil: the system's. Tests set a fake one.
 	Clock clockwork.Clock
+	// Environ (NAME=value) has the OTEL_* variables, which have the metrics pushed to a collector; nil: no push.
+	Environ []string
 	// SettingOrigins are the sources of the values, as Load returns them, for people who ask the service; nil: unknown.
 	SettingOrigins Origins
 }

@@ -28,7 +28,7 @@ func TestDefaultsAreValid(t *testing.T) {
 }
 
 // ofPrograms are the fields that programs set.
-var ofPrograms = []string{"Clock", "Keys", "Log", "Ready", "PasswordHasher", "SettingOrigins"}
+var ofPrograms = []string{"Clock", "Environ", "Keys", "Log", "Ready", "PasswordHasher", "SettingOrigins"}
 
 // fields counts the fields of a struct that operators set.
 func fields(of reflect.Type) (n int) {
@@ -177,7 +177,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"public URL of HTTP", "", "MUSTER_PUBLIC_URL=http://x", nil, []string{"setting public-url", "wss://"}},
 		{"public URL with a query", "", "MUSTER_PUBLIC_URL=wss://x?a=b", nil, []string{"setting public-url", "query"}},
 		{"public URL too long", "", "MUSTER_PUBLIC_URL=wss://" + strings.Repeat("x", 130), nil,
-			[]string{"setting public-url", "128"}},
+			[]string{"setting public-url", "122"}},
 		{"plain public URL where plain text is refused", `plaintext = "refuse"`, "MUSTER_PUBLIC_URL=ws://x", nil,
 			[]string{"setting public-url", "refuse"}},
 		{"name for the certificate", "", "MUSTER_TLS_NAMES=a b", nil, []string{"setting tls-names", "host name"}},

@@ -174,15 +174,7 @@ func (cr *catalogReader) countsByRoom(
 ) (map[fleet.RoomID]fleet.Counts, error) {
 	all := map[fleet.RoomID]fleet.Counts{}
 	for _, s := range cr.Shards() {
-		rooms, err := router.Look(ctx, s, func(m *region.Machine) []roomCounts {
-			var rooms []roomCounts
-			m.VisitRooms(func(r *fleet.Room) {
-				if selected(r.ID()) {
-					rooms = append(rooms, roomCounts{r.ID(), r.Counts()})
-				}
-			})
-			return rooms
-		})
+		rooms, err := router.Look(ctx, s, func(m *region.Machine) []roomCounts { return countsOf(m, selected) })
 		if err != nil {
 			return nil, err
 		}
@@ -191,6 +183,20 @@ func (cr *catalogReader) countsByRoom(
 		}
 	}
 	return all, nil
+}
+
+// countsOf reads the numbers of the selected rooms of a shard, on its loop.
+func countsOf(m *region.Machine, selected func(fleet.RoomID) bool) (rooms []roomCounts) {
+	m.VisitRooms(func(r *fleet.Room) {
+		if selected(r.ID()) {
+			rooms = append(rooms, roomCounts{r.ID(), r.Counts()})
+		}
+	})
+	return rooms
+}
+
+func allCounts(m *region.Machine) []roomCounts {
+	return countsOf(m, func(fleet.RoomID) bool { return true })
 }
 
 // CountsOfShard returns the numbers of the rooms of one shard, with Activatable: how many game sessions can be created

@@ -363,6 +363,8 @@ func TestLostBetweenNodes(t *testing.T) {
 					return lead.record(fmt.Sprint("p-", i)).Status == placement.Fulfilled
 				})
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			t.Logf("lost: %v", lost)
 		})
 	}

@@ -152,27 +152,31 @@ func (p *Plane) ListCompute(ctx context.Context, in *wire.ListComputeInput) (*wi
 			return nil, err
 		}
 	}
-	found, next, err := page(pages, in.NextToken,
-		func(after string) ([]wire.Compute, bool) { return p.computesAfter(rooms, after, pageSize(in.Limit)) },
-		func(c wire.Compute) string { return c.ComputeName })
+	found, next, err := page(pages, in.NextToken, func(after string) ([]wire.Compute, bool) {
+		return computesAfter(rooms, after, pageSize(in.Limit),
+			func(r *fleet.Room, c *fleet.Compute) wire.Compute { return *p.compute(r.ID(), c) }, computeName)
+	}, computeName)
 	if err != nil {
 		return nil, err
 	}
 	return &wire.ListComputeOutput{ComputeList: found, NextToken: next}, nil
 }
 
+func computeName(c wire.Compute) string { return c.ComputeName }
+
 // computesAfter lists up to limit computes whose names are after the given one, by name, and reports whether there are
 // more. Names are unique in a fleet.
-func (p *Plane) computesAfter(rooms []*fleet.Room, after string, limit int) (found []wire.Compute, more bool) {
-	found = []wire.Compute{} // never nil: clients expect the empty list
+func computesAfter[T any](rooms []*fleet.Room, after string, limit int, row func(*fleet.Room, *fleet.Compute) T,
+	name func(T) string) (found []T, more bool) {
+	found = []T{} // never nil: clients expect the empty list
 	for _, r := range rooms {
 		n := 0
 		r.Computes(after, func(c *fleet.Compute) bool {
-			found = append(found, *p.compute(r.ID(), c))
+			found = append(found, row(r, c))
 			n++
 			return n <= limit
 		})
 	}
-	slices.SortFunc(found, func(a, b wire.Compute) int { return strings.Compare(a.ComputeName, b.ComputeName) })
+	slices.SortFunc(found, func(a, b T) int { return strings.Compare(name(a), name(b)) })
 	return found[:min(len(found), limit)], len(found) > limit
 }

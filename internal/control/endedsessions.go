@@ -10,7 +10,6 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
-	"github.com/muster-gg/muster/internal/router"
 )
 
 // An EndedQuery selects game sessions of the region that have ended. The zero value of a field selects all.
@@ -31,6 +30,7 @@ type EndedQuery struct {
 type EndedSessions struct {
 	GameSessions []EndedSession `json:"gameSessions"`
 	NextToken    string         `json:"nextToken,omitempty"`
+	Partial                     // of those in memory
 }
 
 // An EndedSession is a game session that has ended.
@@ -66,6 +66,8 @@ func (sr *sessionReader) EndedSessions(ctx context.Context, q EndedQuery) (*Ende
 	} else if q.NextToken != "" {
 		s.before = after
 	}
+	var out EndedSessions
+	s.partial = &out.Partial
 	if err := s.inMemory(ctx); err != nil { // first: what moves meanwhile is found in the history
 		return nil, err
 	}
@@ -77,11 +79,11 @@ func (sr *sessionReader) EndedSessions(ctx context.Context, q EndedQuery) (*Ende
 		return nil, err
 	}
 	found, next, more := s.page()
-	out := &EndedSessions{GameSessions: shown(found, s.describe)}
+	out.GameSessions = shown(found, s.describe)
 	if more {
 		out.NextToken = pages.Token(next)
 	}
-	return out, nil
+	return &out, nil
 }
 
 func (q *EndedQuery) selectors() []string {
@@ -102,6 +104,7 @@ type endedSearch struct {
 	// matches is a further condition; nil: there is none. It must be quick.
 	matches func(fleet.RoomID, *fleet.GameSession) bool
 
+	partial *Partial // of the answer
 	found   []endedFound
 	stopped *history.Position // of the search that stopped first: the results before it may be incomplete
 }
@@ -159,26 +162,22 @@ func (s *endedSearch) had(g *fleet.GameSession) bool {
 
 // inMemory searches ended game sessions in memory. It reads maxLooks game sessions of each shard at a time.
 func (s *endedSearch) inMemory(ctx context.Context) error {
-	for _, shard := range s.Shards() {
-		part, err := router.Look(ctx, shard, func(m *region.Machine) *endedSearch {
-			part := &endedSearch{EndedQuery: s.EndedQuery, before: s.before, from: s.from, matches: s.matches}
-			looks := 0
-			for _, r := range m.Rooms() {
-				if s.wantsRoom(r.ID()) {
-					part.inRoom(r, &looks)
-				}
+	look := func(m *region.Machine) *endedSearch {
+		part := &endedSearch{EndedQuery: s.EndedQuery, before: s.before, from: s.from, matches: s.matches}
+		looks := 0
+		for _, r := range m.Rooms() {
+			if s.wantsRoom(r.ID()) {
+				part.inRoom(r, &looks)
 			}
-			return part
-		})
-		if err != nil {
-			return err
 		}
+		return part
+	}
+	return lookEach(ctx, s.partial, s.Shards(), look, func(part *endedSearch) {
 		s.found = append(s.found, part.found...)
 		if part.stopped != nil {
 			s.stop(*part.stopped)
 		}
-	}
-	return nil
+	})
 }
 
 func (s *endedSearch) inRoom(r *fleet.Room, looks *int) {

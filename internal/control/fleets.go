@@ -350,6 +350,18 @@ func (cr *catalogReader) DescribeRuntimeConfiguration(_ context.Context,
 	return &wire.DescribeRuntimeConfigurationOutput{RuntimeConfiguration: runtimeTo(f.Runtime)}, nil
 }
 
+// agentRuntime returns what the agents of a fleet have to run.
+func (cr *catalogReader) agentRuntime(id string) (*wire.RuntimeConfiguration, error) {
+	f, err := cr.liveFleet(id)
+	if err != nil {
+		return nil, err
+	}
+	if f.Runtime == nil || len(f.Runtime.ServerProcesses) == 0 {
+		return nil, notFound("Fleet %s has no runtime configuration. Call UpdateRuntimeConfiguration.", id)
+	}
+	return runtimeTo(f.Runtime), nil
+}
+
 // UpdateRuntimeConfiguration replaces the runtime configuration of a fleet.
 func (p *Plane) UpdateRuntimeConfiguration(ctx context.Context,
 	in *wire.UpdateRuntimeConfigurationInput) (*wire.UpdateRuntimeConfigurationOutput, error) {

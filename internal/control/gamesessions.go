@@ -232,12 +232,11 @@ func (p *Plane) UpdateGameSession(ctx context.Context,
 }
 
 // TerminateGameSession requests that the process ends. FORCE_TERMINATE would need control of the process, which the
-// service does not have on computes of others. Source: API reference, TerminateGameSession.
+// service only has where an agent runs. Source: API reference, TerminateGameSession.
 func (p *Plane) TerminateGameSession(ctx context.Context,
 	in *wire.TerminateGameSessionInput) (*wire.TerminateGameSessionOutput, error) {
 	if in.TerminationMode == wire.TerminationModeForceTerminate {
-		return nil, invalid(
-			"FORCE_TERMINATE needs an agent on the compute that can end the process. Use TRIGGER_ON_PROCESS_TERMINATE.")
+		return nil, invalid("FORCE_TERMINATE is not supported. Use TRIGGER_ON_PROCESS_TERMINATE.")
 	}
 	room, id, err := p.ParseGameSession(in.GameSessionId)
 	if err != nil {

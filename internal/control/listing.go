@@ -40,6 +40,7 @@ type SessionQuery struct {
 type SessionList struct {
 	GameSessions []ListedSession `json:"gameSessions"`
 	NextToken    string          `json:"nextToken,omitempty"`
+	Partial                      // of this page
 }
 
 // A ListedSession is a game session with the time of its end, if it has ended.
@@ -60,6 +61,7 @@ type ListedSession struct {
 	Properties     map[string]string       `json:"gameProperties,omitempty"`
 	Placement      string                  `json:"placementId,omitempty"`
 	Match          string                  `json:"matchId,omitempty"` // the last match that was backfilled
+	Configuration  string                  `json:"matchmakingConfiguration,omitempty"`
 	CreationTime   time.Time               `json:"creationTime"`
 	EndTime        *time.Time              `json:"endTime,omitempty"`
 }
@@ -88,7 +90,8 @@ type listing struct {
 }
 
 // ListSessions lists game sessions of the region, in memory and in the history. A game session that ends while its
-// pages are read can be listed again with its end; one that moves from memory to the history is listed once.
+// pages are read can be listed again with its end; one that moves from memory to the history is listed once. A page
+// that misses shards is followed by one after the last of those that it has.
 func (sr *sessionReader) ListSessions(ctx context.Context, q SessionQuery) (*SessionList, error) {
 	l := &listing{sessionReader: sr, SessionQuery: q}
 	if err := l.prepare(); err != nil {
@@ -186,15 +189,15 @@ func (l *listing) live(ctx context.Context, at *listPosition, out *SessionList) 
 	}
 	lists := make([][]search.Hit, 0, len(l.Shards()))
 	found := map[search.Position]foundSession{}
-	for _, shard := range l.Shards() {
-		part, err := l.lookInto(ctx, shard, look)
-		if err != nil {
-			return false, err
-		}
+	read := func(ctx context.Context, s *router.Shard) (*liveSearch, error) { return l.lookInto(ctx, s, look) }
+	err = readEach(ctx, &out.Partial, l.Shards(), read, func(part *liveSearch) {
 		lists = append(lists, part.hits)
 		for i, h := range part.hits {
 			found[h.Position] = part.found[i]
 		}
+	})
+	if err != nil {
+		return false, err
 	}
 	hits := search.Merge(q.Sort, q.Limit, lists...)
 	if more = len(hits) > l.Limit; more {
@@ -283,6 +286,7 @@ func (l *listing) ended(ctx context.Context, at *listPosition, out *SessionList)
 	if s.Limit == 0 {
 		return true, nil
 	}
+	s.partial = &out.Partial
 	if err := s.inMemory(ctx); err != nil { // first: what moves meanwhile is found in the history
 		return false, err
 	}
@@ -303,7 +307,8 @@ func (l *listing) describe(room fleet.RoomID, g *fleet.GameSession) ListedSessio
 		Name: g.Name, Status: g.Status, Reason: g.StatusReason, Compute: g.Host.Compute, IPAddress: g.IPAddress,
 		DNSName: g.DNSName, Port: g.Port, Players: g.Players(), Maximum: g.Maximum, CreatorID: g.CreatorID,
 		Properties: propertyMap(g.Properties), Placement: g.Placement, Match: g.Filled,
-		CreationTime: g.Created.Time(), EndTime: momentTo(g.Ended),
+		Configuration: ConfigurationOf(g.MatchmakerData),
+		CreationTime:  g.Created.Time(), EndTime: momentTo(g.Ended),
 	}
 }
 

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -16,11 +17,13 @@ import (
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
+	"github.com/muster-gg/muster/internal/wire/arn"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 const (
 	lookupTime = 150 * time.Millisecond // limits a search
+	answerTime = 100 * time.Millisecond // limits its waiting for shards: the rest is for what they have
 	lookupHits = 20                     // of an answer
 	minPrefix  = 4                      // characters from which the beginning of an id or name finds it
 	scanned    = 256                    // game sessions between two checks of the time
@@ -37,6 +40,8 @@ type LookupQuery struct {
 type Lookup struct {
 	Hits    []LookupHit `json:"hits"`    // at most 20; those that the text names exactly are first
 	Partial bool        `json:"partial"` // there may be further ones: there were too many, or it took too long
+
+	MissingShards []int `json:"missingShards,omitempty"` // that did not answer in time
 }
 
 // A LookupHit is something that a text may mean.
@@ -53,10 +58,12 @@ type lookup struct {
 	*Plane
 	LookupQuery
 	text    string // without the part of an ARN before the name
+	kind    string // that an ARN names; "": the text is no ARN
 	prefix  bool   // the text is long enough to be a beginning
 	covered func(fleet.RoomID) bool
 
 	exact, others []LookupHit
+	missed        Partial // shards that were not searched
 }
 
 // Lookup searches the catalog, game sessions, computes, placements and tickets in memory, players by their whole ids,
@@ -70,33 +77,59 @@ func (p *Plane) Lookup(ctx context.Context, q LookupQuery) (*Lookup, error) {
 	l := &lookup{Plane: p, LookupQuery: q, text: q.Text, prefix: len(q.Text) >= minPrefix,
 		covered: func(id fleet.RoomID) bool { return visible == nil || visible[id.Fleet] }}
 	if strings.HasPrefix(q.Text, "arn:") {
-		l.text, l.prefix = q.Text[strings.LastIndexAny(q.Text, "/:")+1:], false
+		name, _ := arn.Parse(q.Text)
+		l.text = q.Text[strings.LastIndexAny(q.Text, "/:")+1:]
+		l.kind, l.prefix = cmp.Or(arnKinds[name.Kind], unknownKind), false
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
+	asking, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	views := l.views(asking)
 	partial := false
 	l.inCatalog()
-	for _, search := range []func(context.Context) error{l.byID, l.inShards} {
-		err := search(ctx)
+	for _, search := range []func() error{
+		func() error { return l.byID(asking) },
+		func() error { return l.inShards(ctx, views) },
+	} {
+		err := search()
+		_, unanswered := UnansweredShard(err)
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil || unanswered || err != nil && asking.Err() != nil:
 			partial = true
 		case err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.InvalidRequest):
 			return nil, err
 		}
 	}
+	missing := l.missed.MissingShards
+	partial = partial || len(missing) > 0
 	hits := append(l.exact, l.others...)
 	if len(hits) > lookupHits {
 		hits, partial = hits[:lookupHits], true
 	}
-	return &Lookup{Hits: append([]LookupHit{}, hits...), Partial: partial}, nil
+	return &Lookup{Hits: append([]LookupHit{}, hits...), Partial: partial, MissingShards: missing}, nil
 }
+
+// arnKinds are the kinds of hits that ARNs name.
+var arnKinds = map[arn.Kind]string{
+	arn.KindFleet: "fleet", arn.KindAlias: "alias", arn.KindQueue: "queue", arn.KindLocation: "location",
+	arn.KindMatchmakingConfiguration: "configuration", arn.KindMatchmakingRuleSet: "ruleSet",
+	arn.KindCompute: "compute", arn.KindGameSession: gameSessionKind,
+}
+
+const (
+	gameSessionKind = "gameSession"
+	unknownKind     = "unknown" // no hit has it
+)
 
 // full reports whether no further inexact hits are needed.
 func (l *lookup) full() bool { return len(l.others) > lookupHits }
 
 // match adds something with names, if the text is one of them or the beginning of one.
 func (l *lookup) match(kind, id, title, path string, names ...string) {
+	if l.kind != "" && l.kind != kind { // things of several kinds can have one name
+		return
+	}
 	found := false
 	for _, name := range names {
 		switch {
@@ -227,7 +260,7 @@ func (l *lookup) session(room fleet.RoomID, g *fleet.GameSession) {
 	if title == "" {
 		title = g.ID
 	}
-	l.match("gameSession", id, title, "/console/game-session?id="+url.QueryEscape(id), names...)
+	l.match(gameSessionKind, id, title, "/console/game-session?id="+url.QueryEscape(id), names...)
 }
 
 // hostPort joins a host and a port, with brackets around an IPv6 address.
@@ -249,26 +282,46 @@ func (l *lookup) ticket(t *matchmaking.Ticket) {
 // errEnough ends a scan.
 var errEnough = errors.New("enough")
 
+// views begins to read all shards, and returns a function that waits for what was read.
+func (l *lookup) views(ctx context.Context) func() ([]*region.Machine, error) {
+	var views []*region.Machine
+	done := make(chan error, 1)
+	go func() {
+		done <- lookEach(ctx, &l.missed, l.Shards(), (*region.Machine).Freeze, func(view *region.Machine) {
+			views = append(views, view)
+		})
+	}()
+	return func() ([]*region.Machine, error) {
+		err := <-done
+		return views, err
+	}
+}
+
 // inShards scans what is in memory. It looks for game sessions, computes, placements and tickets that byID has not
 // found.
-func (l *lookup) inShards(ctx context.Context) error {
+func (l *lookup) inShards(ctx context.Context, views func() ([]*region.Machine, error)) error {
 	whole := map[LookupHit]bool{}
 	for _, h := range l.exact {
 		whole[h] = true
 	}
 	player := false
-	for _, s := range l.Shards() {
-		view, err := router.Look(ctx, s, (*region.Machine).Freeze)
-		if err != nil {
-			return err
-		}
-		part := &lookup{Plane: l.Plane, LookupQuery: l.LookupQuery, text: l.text, prefix: l.prefix, others: l.others}
+	frozen, err := views()
+	if err != nil {
+		return err
+	}
+	for _, view := range frozen {
+		var err error
+		part := &lookup{Plane: l.Plane, LookupQuery: l.LookupQuery, text: l.text, kind: l.kind, prefix: l.prefix,
+			others: l.others}
 		for _, r := range view.Rooms() {
 			if !l.covered(r.ID()) {
 				continue
 			}
 			if err = part.inRoom(ctx, r); err != nil {
 				break
+			}
+			if l.kind != "" { // an ARN names no player
+				continue
 			}
 			r.PlayerSessionsOf(l.text, func(*fleet.GameSession, *fleet.PlayerSession) bool {
 				player = true

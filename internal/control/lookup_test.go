@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ func TestLookup(t *testing.T) {
 	a.must("StartMatchmaking", object{"ConfigurationName": "duel", "TicketId": "ticket-77", "Players": players("ben")})
 	a.must("StartGameSessionPlacement", object{"PlacementId": "place-42", "GameSessionQueueName": "games",
 		"MaximumPlayerSessionCount": 1})
+	prefix := strings.TrimSuffix(a.FleetARN(a.fleet), "fleet/"+a.fleet)
 	kinds := func(q LookupQuery) (list []string) {
 		found, err := a.Lookup(a.ctx, q)
 		if err != nil || found.Partial {
@@ -46,6 +48,12 @@ func TestLookup(t *testing.T) {
 		"10.0.0.1": "compute! gameSession", "anna": "player!", "ann": "", player: "playerSession!",
 		"ticket-77": "ticket!", "ticket": "ticket", "place-42": "placement!", "place-": "placement", "ben": "",
 		"arn:aws:gamelift:us-west-2::gamesession/fleet-x/custom-a/g": "",
+		prefix + "matchmakingruleset/duel":                           "ruleSet!",
+		prefix + "matchmakingconfiguration/duel":                     "configuration!",
+		prefix + "gamesessionqueue/games":                            "queue!",
+		prefix + "location/custom-a":                                 "location!",
+		prefix + "compute/c1":                                        "compute!", prefix + "other/duel": "",
+		prefix + "fleet/anna": "", prefix + "fleet/duel": "", "arn:duel": "", "arn:": "",
 	} {
 		if got := strings.Join(kinds(LookupQuery{Text: query}), " "); got != want {
 			t.Errorf("%q: %q, want %q", query, got, want)
@@ -128,8 +136,10 @@ func TestOverview(t *testing.T) {
 		}
 		return list
 	}
+	since := a.clock.Now().Add(-11 * time.Second).UTC()
+	text := "queue games: 2 placements without an attempt, the oldest since " + since.Format(time.TimeOnly) + " UTC"
 	if got := kinds(o); !slices.Equal(got, []string{"queueWaits", "noFreeProcess"}) || o.Attention[0].Count != 2 ||
-		o.Attention[0].Text != "queue games: 2 placements without an attempt, the oldest for 11 s" {
+		o.Attention[0].Text != text || !o.Attention[0].Since.Equal(since) {
 		t.Errorf("%+v", o.Attention)
 	}
 	o, err = a.Overview(a.ctx, func(string) bool { return true })
@@ -144,16 +154,22 @@ func TestFleetRows(t *testing.T) {
 	idle := a.fleetAt("custom-b")
 	game := a.active(a.fleet, object{"MaximumPlayerSessionCount": 4}, a.sockets...)
 	a.must("CreatePlayerSession", object{"GameSessionId": game, "PlayerId": "anna"})
-	list, err := a.FleetRows(a.ctx, nil)
+	a.must("CreateAlias", object{"Name": "live", "RoutingStrategy": object{"Type": "SIMPLE", "FleetId": a.fleet}})
+	list, err := a.FleetRows(a.ctx, nil, 2)
 	if err != nil || len(list.Fleets) != 2 || list.Fleets[1].FleetID != idle {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	want := FleetRow{FleetID: a.fleet, Name: list.Fleets[0].Name, Status: "ACTIVE",
+		Locations: []string{"custom-a"}, Aliases: []string{"live"},
 		Load: Load{Computes: 1, Processes: 2, FreeProcesses: 1, GameSessions: 1, Players: 1, MaximumPlayers: 4}}
-	if got := list.Fleets[0]; got != want {
+	if got := list.Fleets[0]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	list, err = a.FleetRows(a.ctx, func(id string) bool { return id == a.fleet })
+	list, err = a.FleetRows(a.ctx, nil, 1)
+	if err != nil || len(list.Fleets) != 1 || list.Fleets[0].FleetID != a.fleet || list.Omitted != 1 {
+		t.Errorf("limited: %+v, %v", list, err)
+	}
+	list, err = a.FleetRows(a.ctx, func(id string) bool { return id == a.fleet }, 2)
 	if err != nil || len(list.Fleets) != 1 || list.Fleets[0].FleetID != idle || list.Omitted != 0 {
 		t.Errorf("hidden: %+v, %v", list, err)
 	}

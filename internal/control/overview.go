@@ -14,7 +14,6 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/region"
-	"github.com/muster-gg/muster/internal/router"
 )
 
 const (
@@ -32,6 +31,7 @@ type Overview struct {
 	Fleets int       `json:"fleets"` // that are not deleted
 
 	Load
+	Partial // of the numbers, and of what needs attention
 
 	PendingPlacements int   `json:"pendingPlacements"`
 	OldestPlacementMS int64 `json:"oldestPlacementMs"` // how long the oldest of them waits
@@ -69,7 +69,9 @@ type Attention struct {
 	Resource string `json:"resource"`
 	Location string `json:"location,omitempty"`
 	Count    int    `json:"count,omitempty"`
-	Text     string `json:"text"`
+	// Since is when the oldest of what waits started. The text has no duration: it changes only if the state does.
+	Since *time.Time `json:"since,omitempty"`
+	Text  string     `json:"text"`
 }
 
 // An OverviewEvent is a fleet event.
@@ -104,8 +106,8 @@ type queueWait struct {
 	oldest event.Time
 }
 
-// Overview returns the state of the region, with one short read of each shard. Fleets that are hidden count, but are
-// not named.
+// Overview returns the state of the region, with one short read of each shard, of which some may be missing. Fleets
+// that are hidden count, but are not named.
 func (p *Plane) Overview(ctx context.Context, hidden func(fleetID string) bool) (*Overview, error) {
 	now := p.Now()
 	o := &Overview{Region: p.cfg.Region, Time: now.Time(), Attention: []Attention{}, Events: []OverviewEvent{}}
@@ -121,17 +123,17 @@ func (p *Plane) Overview(ctx context.Context, hidden func(fleetID string) bool) 
 	}
 	var rooms []roomOverview
 	waiting := map[string]queueWait{}
-	for _, s := range p.Shards() {
-		part, err := router.Look(ctx, s, func(m *region.Machine) *shardOverview { return overviewOf(m, now) })
-		if err != nil {
-			return nil, err
-		}
+	look := func(m *region.Machine) *shardOverview { return overviewOf(m, now) }
+	err := lookEach(ctx, &o.Partial, p.Shards(), look, func(part *shardOverview) {
 		rooms = append(rooms, part.rooms...)
 		o.addShard(part, now)
 		for queue, w := range part.waiting {
 			sum := waiting[queue]
 			waiting[queue] = queueWait{sum.count + w.count, earliest(sum.oldest, w.oldest)}
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	o.needAttention(rooms, shown, waiting, now)
 	o.addEvents(p.Catalog(), rooms, shown, now)
@@ -224,9 +226,10 @@ func (o *Overview) needAttention(rooms []roomOverview, shown map[fleet.ID]*catal
 		}
 	}
 	for queue, w := range waiting {
-		queues = append(queues, Attention{Kind: "queueWaits", Resource: queue, Count: w.count,
-			Text: fmt.Sprintf("queue %s: %s without an attempt, the oldest for %d s", queue,
-				plural(w.count, "placement"), ageMS(w.oldest, 0, now)/1000)})
+		since := w.oldest.Time()
+		queues = append(queues, Attention{Kind: "queueWaits", Resource: queue, Count: w.count, Since: &since,
+			Text: fmt.Sprintf("queue %s: %s without an attempt, the oldest since %s UTC", queue,
+				plural(w.count, "placement"), since.UTC().Format(time.TimeOnly))})
 	}
 	all := slices.Concat(loops, queues, full, empty)
 	rank := map[string]int{"crashLoop": 0, "queueWaits": 1, "noFreeProcess": 2, "noProcess": 3}

@@ -94,11 +94,15 @@ func (p *Plane) PlacementTrail(ctx context.Context, id string) (*PlacementTrail,
 		})
 	}
 	for _, s := range r.Trail.Steps {
-		t.Steps = append(t.Steps, PlacementStep{
-			Time: s.At.Time(), Kind: s.Kind, FleetID: string(s.Room.Fleet), Location: s.Room.Location, Text: s.Text,
-		})
+		t.Steps = append(t.Steps, placementStep(&s))
 	}
 	return t, nil
+}
+
+func placementStep(s *placement.Step) PlacementStep {
+	return PlacementStep{
+		Time: s.At.Time(), Kind: s.Kind, FleetID: string(s.Room.Fleet), Location: s.Room.Location, Text: s.Text,
+	}
 }
 
 // momentTo returns a time; nil for zero.

@@ -85,9 +85,11 @@ type Plane struct {
 	shards []*router.Shard
 
 	processes *processes.Connections
+	agents    *processes.Agents
 	legacy    *legacyServers             // nil: none
 	watches   router.Watches[sessionKey] // of game sessions
 	changes   router.Watches[struct{}]   // of anything
+	latencies reportedLatencies
 
 	drivers  *drivers.Drivers
 	ruleSets ruleSets
@@ -137,6 +139,9 @@ func New(cfg Config) (*Plane, error) {
 		Players: p.describePlayerSessions, StartBackfill: p.startProcessBackfill, StopBackfill: p.stopProcessBackfill,
 		Clock: cfg.Clock, Log: cfg.Log,
 	})
+	p.agents = processes.NewAgents(processes.AgentsConfig{
+		Router: p.Router, Runtime: p.agentRuntime, Clock: cfg.Clock, Log: cfg.Log,
+	})
 	p.history = newHistory(p)
 	p.drivers = drivers.New(drivers.Config{
 		Region: cfg.Region, Account: cfg.Account, Router: p.Router, Processes: p.processes, History: p.history,
@@ -163,6 +168,9 @@ func newHistory(p *Plane) *history.History {
 // Servers returns the connector for the endpoint of game servers.
 func (p *Plane) Servers() processes.Connector { return p.processes }
 
+// Agents returns the connector for the endpoint of agents.
+func (p *Plane) Agents() processes.AgentConnector { return p.agents }
+
 // Shard returns the replica of a shard, for requests of other nodes.
 func (p *Plane) Shard(i int) *router.Shard { return p.shards[i] }
 
@@ -179,9 +187,11 @@ func (p *Plane) Receive(data []byte) { p.drivers.Receive(data) }
 // callers are answered: it must be quick.
 func (p *Plane) observe(c *router.Commit) {
 	p.processes.Observe(c)
+	p.agents.Observe(c)
 	p.notifyWatches(c)
 	p.changes.NotifyAll()
 	p.drivers.Observe(c)
+	p.latencies.observe(c)
 	if c.HasView && c.Shard == region.CatalogShard {
 		p.ruleSets.tidy(c.View.Catalog())
 	}

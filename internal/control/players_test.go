@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -149,12 +150,49 @@ func TestQueuePlacements(t *testing.T) {
 	want = slices.DeleteFunc(want, func(row string) bool { return row == "p-3 PENDING" || row == "p-7 PENDING" })
 	check("PENDING", want)
 	check("", append(want, "p-7 CANCELLED", "p-3 CANCELLED"))
+	check("CANCELLED,PENDING", append(want, "p-7 CANCELLED", "p-3 CANCELLED"))
+	check("PENDING,PENDING", want)
+	check("FAILED,CANCELLED", []string{"p-7 CANCELLED", "p-3 CANCELLED"})
 	if _, err := w.QueuePlacements(w.ctx, RowQuery{Name: "none", Limit: 1}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("no queue: %v", err)
 	}
-	if _, err := w.QueuePlacements(w.ctx, RowQuery{Name: "q", Status: "LOST", Limit: 1}); !fault.Is(err,
-		fault.InvalidRequest) {
-		t.Errorf("no status: %v", err)
+	for _, status := range []string{"LOST", "FAILED,", "FAILED,LOST"} {
+		if _, err := w.QueuePlacements(w.ctx, RowQuery{Name: "q", Status: status, Limit: 1}); !fault.Is(err,
+			fault.InvalidRequest) {
+			t.Errorf("status %q: %v", status, err)
+		}
+	}
+	w.elapse(2 * time.Minute)
+	for _, status := range []string{"TIMED_OUT", "CANCELLED"} {
+		page, err := w.QueuePlacements(w.ctx, RowQuery{Name: "q", Status: status, Limit: 1})
+		if err != nil || len(page.Placements) != 1 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		step := page.Placements[0].LastStep
+		if has := step != nil && step.Kind == placement.StepWaiting; has != (status == "TIMED_OUT") {
+			t.Errorf("%s: the last step is %+v", status, step)
+		}
+	}
+}
+
+func TestLastStep(t *testing.T) {
+	waiting := placement.Step{Kind: placement.StepWaiting, Text: "full"}
+	refused := placement.Step{Kind: placement.StepRefused, Text: "ended"}
+	timedOut := placement.Step{Kind: placement.StepTimedOut}
+	far := []placement.Considered{{Room: fleet.RoomID{Location: "custom-a"}, Dropped: "too far"}}
+	for want, trail := range map[string]placement.Trail{ // by the kind and the text of the step
+		"REFUSED ended":                          {Steps: []placement.Step{waiting, refused, timedOut}},
+		"WAITING full":                           {Steps: []placement.Step{refused, waiting, timedOut}},
+		"WAITING custom-a was left out: too far": {Steps: []placement.Step{timedOut}, Candidates: far},
+		"":                                       {Steps: []placement.Step{timedOut}},
+	} {
+		got := ""
+		if step := lastStep(&trail); step != nil {
+			got = string(step.Kind) + " " + step.Text
+		}
+		if got != want {
+			t.Errorf("%+v: %q, want %q", trail, got, want)
+		}
 	}
 }
 
@@ -197,6 +235,25 @@ func TestConfigurationTickets(t *testing.T) {
 			if got := rows(RowQuery{Name: "accepted", Status: status, Limit: limit}); !slices.Equal(got, want) {
 				t.Errorf("%q in pages of %d: %q, want %q", status, limit, got, want)
 			}
+		}
+	}
+	a.elapse(7 * time.Second)
+	for _, c := range []struct {
+		RowQuery
+		want string
+	}{
+		{RowQuery{Name: "accepted", Limit: 1}, "1 [0 1 0 0 0 0 0 0]"},
+		{RowQuery{Name: "accepted", Status: "SEARCHING", Limit: 1}, "1 [0 1 0 0 0 0 0 0]"},
+		{RowQuery{Name: "accepted", Status: "CANCELLED", Limit: 1}, "not counted"},
+	} {
+		page, err := a.ConfigurationTickets(a.ctx, c.RowQuery)
+		if err != nil || agesText(page.Searching) != c.want {
+			t.Errorf("%+v: %s, %v, want %s", c.RowQuery, agesText(page.Searching), err, c.want)
+		}
+		c.NextToken = page.NextToken
+		page, err = a.ConfigurationTickets(a.ctx, c.RowQuery)
+		if c.NextToken != "" && (err != nil || page.Searching != nil) {
+			t.Errorf("page 2 of %+v: %+v, %v", c.RowQuery, page, err)
 		}
 	}
 	if _, err := a.ConfigurationTickets(a.ctx, RowQuery{Name: "none", Limit: 1}); !fault.Is(err, fault.NotFound) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/muster-gg/muster/internal/control/credentials"
@@ -22,7 +23,7 @@ import (
 // A RowQuery selects placements of a queue, or tickets of a matchmaking configuration.
 type RowQuery struct {
 	Name      string // of the queue or configuration
-	Status    string // "": all
+	Status    string // "": all; several of placements, with commas between them
 	Limit     int    // on a page; at least 1
 	NextToken string
 }
@@ -31,6 +32,7 @@ type RowQuery struct {
 type PlacementList struct {
 	Placements []PlacementRow `json:"placements"`
 	NextToken  string         `json:"nextToken,omitempty"`
+	Partial                   // of this page
 }
 
 // A PlacementRow is a placement without its trail.
@@ -47,12 +49,16 @@ type PlacementRow struct {
 	Location    string           `json:"location,omitempty"`
 	GameSession string           `json:"gameSessionArn,omitempty"` // of a FULFILLED one
 	Match       string           `json:"matchId,omitempty"`
+	// LastStep is why a TIMED_OUT one was not placed: the last step at which it waited, was refused or ended.
+	LastStep *PlacementStep `json:"lastStep,omitempty"`
 }
 
 // TicketList is a page of tickets. A page can have fewer than the limit, even none, and still a token.
 type TicketList struct {
 	Tickets   []TicketRow `json:"tickets"`
 	NextToken string      `json:"nextToken,omitempty"`
+	// Searching counts the SEARCHING tickets; on the first page only, unless the query selects another status.
+	Searching *TicketAges `json:"searching,omitempty"`
 }
 
 // A TicketRow is a matchmaking ticket without the attributes of its players.
@@ -77,19 +83,19 @@ func (p *Plane) QueuePlacements(ctx context.Context, q RowQuery) (*PlacementList
 	if _, ok := p.Catalog().Queue(q.Name); !ok {
 		return nil, notFound("Queue %.100q not found", q.Name)
 	}
-	switch placement.Status(q.Status) {
-	case "", placement.Pending, placement.Fulfilled, placement.Cancelled, placement.TimedOut, placement.Failed:
-	default:
-		return nil, invalid("status is %.100q: it must be PENDING, FULFILLED, CANCELLED, TIMED_OUT or FAILED", q.Status)
+	statuses, err := placementStatuses(q.Status)
+	if err != nil {
+		return nil, err
 	}
 	now := p.Now()
 	wants := func(r *placement.Placement) bool {
-		return r.Queue == q.Name && (q.Status == "" || q.Status == string(r.Status))
+		return r.Queue == q.Name && slices.Contains(statuses, r.Status)
 	}
+	pending := slices.Contains(statuses, placement.Pending)
 	l := rowList[PlacementRow]{
 		shards: p.Shards(), limit: q.Limit, pages: p.secrets.Pages("QueuePlacements", q.Name, q.Status),
-		skipActive: q.Status != "" && q.Status != string(placement.Pending),
-		skipEnded:  q.Status == string(placement.Pending),
+		skipActive: !pending,
+		skipEnded:  pending && len(statuses) == 1,
 		active: func(m *region.Machine, at rowPosition, visit func(rowPosition, func() PlacementRow) bool) {
 			m.Placements().LastStarted(at.At, at.ID, func(r *placement.Placement) bool {
 				return visit(rowPosition{At: r.Started, ID: r.ID}, rowIf(wants(r), func() PlacementRow {
@@ -106,7 +112,27 @@ func (p *Plane) QueuePlacements(ctx context.Context, q RowQuery) (*PlacementList
 		},
 	}
 	rows, next, err := l.page(ctx, q.NextToken)
-	return &PlacementList{Placements: rows, NextToken: next}, err
+	return &PlacementList{Placements: rows, NextToken: next, Partial: l.missed}, err
+}
+
+// placementStatuses returns the statuses that a query selects; all if it names none.
+func placementStatuses(text string) (statuses []placement.Status, err error) {
+	all := []placement.Status{placement.Pending, placement.Fulfilled, placement.Cancelled, placement.TimedOut,
+		placement.Failed}
+	if text == "" {
+		return all, nil
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		status := placement.Status(name)
+		if !slices.Contains(all, status) {
+			return nil, invalid("status is %.100q: it must be PENDING, FULFILLED, CANCELLED, TIMED_OUT or FAILED, "+
+				"or several with commas between them", text)
+		}
+		if !slices.Contains(statuses, status) {
+			statuses = append(statuses, status)
+		}
+	}
+	return statuses, nil
 }
 
 // ConfigurationTickets lists the tickets of a matchmaking configuration that are in memory. NotFoundException: there is
@@ -146,7 +172,11 @@ func (p *Plane) ConfigurationTickets(ctx context.Context, q RowQuery) (*TicketLi
 		},
 	}
 	rows, next, err := l.page(ctx, q.NextToken)
-	return &TicketList{Tickets: rows, NextToken: next}, err
+	list := &TicketList{Tickets: rows, NextToken: next}
+	if err == nil && q.NextToken == "" && (status == "" || status == matchmaking.Searching) {
+		list.Searching, err = p.ticketAges(ctx, q.Name, now)
+	}
+	return list, err
 }
 
 func (p *Plane) placementRow(r *placement.Placement, now event.Time) PlacementRow {
@@ -162,7 +192,31 @@ func (p *Plane) placementRow(r *placement.Placement, now event.Time) PlacementRo
 		room, row.GameSession = r.Session.Room, p.GameSessionARN(r.Session.Room, r.Session.ID)
 	}
 	row.FleetID, row.Location = string(room.Fleet), room.Location
+	if r.Status == placement.TimedOut {
+		row.LastStep = lastStep(&r.Trail)
+	}
 	return row
+}
+
+// lastStep returns the last step that shows why a placement was not fulfilled; without one, a location that was left
+// out. nil: there is none.
+func lastStep(t *placement.Trail) *PlacementStep {
+	for _, s := range slices.Backward(t.Steps) {
+		switch s.Kind {
+		case placement.StepWaiting, placement.StepRefused, placement.StepEnded:
+			step := placementStep(&s)
+			return &step
+		}
+	}
+	for _, c := range t.Candidates {
+		if c.Dropped != "" && len(t.Steps) > 0 {
+			step := placementStep(&t.Steps[0])
+			step.Kind, step.FleetID, step.Location = placement.StepWaiting, string(c.Room.Fleet), c.Room.Location
+			step.Text = c.Room.Location + " was left out: " + c.Dropped
+			return &step
+		}
+	}
+	return nil
 }
 
 func ticketRow(t *matchmaking.Ticket, now event.Time) TicketRow {
@@ -245,6 +299,7 @@ type rowList[R any] struct {
 	pages                 credentials.Pages
 	skipActive, skipEnded bool
 	active, ended         rowScan[R]
+	missed                Partial // shards that the page lacks
 }
 
 type placedRow[R any] struct {
@@ -291,27 +346,27 @@ func (l *rowList[R]) part(ctx context.Context, scan rowScan[R], before rowPositi
 		stopped *rowPosition
 	}
 	var all []placedRow[R]
-	for _, s := range l.shards {
-		part, err := router.Look(ctx, s, func(m *region.Machine) (p shardPart) {
-			looks := 0
-			scan(m, before, func(at rowPosition, row func() R) bool {
-				if row != nil {
-					p.rows = append(p.rows, placedRow[R]{at, row()})
-				}
-				if looks++; looks >= maxLooks || len(p.rows) > limit {
-					p.stopped = &at
-				}
-				return p.stopped == nil
-			})
-			return p
+	look := func(m *region.Machine) (p shardPart) {
+		looks := 0
+		scan(m, before, func(at rowPosition, row func() R) bool {
+			if row != nil {
+				p.rows = append(p.rows, placedRow[R]{at, row()})
+			}
+			if looks++; looks >= maxLooks || len(p.rows) > limit {
+				p.stopped = &at
+			}
+			return p.stopped == nil
 		})
-		if err != nil {
-			return nil, nil, err
-		}
+		return p
+	}
+	err = lookEach(ctx, &l.missed, l.shards, look, func(part shardPart) {
 		all = append(all, part.rows...)
 		if part.stopped != nil && (stopped == nil || part.stopped.compare(*stopped) > 0) {
 			stopped = part.stopped
 		}
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	slices.SortFunc(all, func(a, b placedRow[R]) int { return b.compare(a.rowPosition) })
 	for i, r := range all {

@@ -36,6 +36,7 @@ var Events = []event.Entry{
 	{Number: 125, Type: (*GameSessionConfirmed)(nil)},
 	{Number: 126, Type: (*GameSessionBackfilled)(nil)},
 	{Number: 127, Type: (*PlayersForgotten)(nil), Level: ArchiveLevel},
+	{Number: 128, Type: (*ProcessExited)(nil), Level: AgentLevel},
 	{Number: 150, Type: (*Header)(nil)},
 	{Number: 151, Type: (*Compute)(nil)},
 	{Number: 152, Type: (*Process)(nil)},
@@ -73,6 +74,8 @@ var Commands = []event.Entry{
 	{Number: 124, Type: (*ReleaseProcess)(nil), Level: LegacyLevel},
 	{Number: 125, Type: (*MoveProcess)(nil), Level: LegacyLevel},
 	{Number: 126, Type: (*ReleasePlayer)(nil), Level: ReleaseLevel},
+	{Number: 127, Type: (*ExitProcess)(nil), Level: AgentLevel},
+	{Number: 128, Type: (*StopCompute)(nil), Level: AgentLevel},
 }
 
 // ComputeRegistered adds a compute.
@@ -145,6 +148,15 @@ type ProcessAskedToEnd struct {
 
 // ProcessHasEnded ends a process; the end of its game session is a separate event.
 type ProcessHasEnded struct {
+	ProcessKey
+	Reason   EndReason  `cbor:"3,keyasint"`
+	At       event.Time `cbor:"4,keyasint"`
+	ForgetAt event.Time `cbor:"5,keyasint"`
+}
+
+// ProcessExited records that the agent of an ended process has reported its end. A process that never connected is
+// added, as ended.
+type ProcessExited struct {
 	ProcessKey
 	Reason   EndReason  `cbor:"3,keyasint"`
 	At       event.Time `cbor:"4,keyasint"`

@@ -6,12 +6,13 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// The codes of the fleet events that a Room records. Source: API reference, Event.EventCode.
+// The codes of the fleet events that a Room records, besides those that agents report. Source: API reference,
+// Event.EventCode.
 const (
-	codeProcessCrashed         = "SERVER_PROCESS_CRASHED"
-	codeProcessUnhealthy       = "SERVER_PROCESS_TERMINATED_UNHEALTHY"
-	codeProcessReadyTimeout    = "SERVER_PROCESS_PROCESS_READY_TIMEOUT"
-	codeProcessForceTerminated = "SERVER_PROCESS_FORCE_TERMINATED"
+	codeProcessCrashed         = string(ExitCrashed)
+	codeProcessUnhealthy       = string(ExitUnhealthy)
+	codeProcessReadyTimeout    = string(ExitReadyTimeout)
+	codeProcessForceTerminated = string(ExitForceTerminated)
 	codeActivationTimeout      = "GAME_SESSION_ACTIVATION_TIMEOUT"
 )
 

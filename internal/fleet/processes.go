@@ -38,13 +38,14 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 		}
 	}
 	old, known := r.process(c.ProcessKey)
+	if known && old.Exited && !c.Legacy {
+		return nil, hasEnded(c.ID)
+	}
 	if known && !c.NewRun && !c.Legacy && c.mayRepeatEnding(old, now) && tokenHolds(compute, c.Token, now, true) {
 		return nil, nil
 	}
 	if known && old.Status == ProcessEnded && !c.Legacy && c.reconnectsAfterEnd(old) {
-		return nil, fault.New(fault.AccessDenied,
-			"Process %s has ended. Process ids must be unique between executions.",
-			c.ID)
+		return nil, hasEnded(c.ID)
 	}
 	alive := known && old.Status != ProcessEnded
 	if !tokenHolds(compute, c.Token, now, alive) {
@@ -289,30 +290,41 @@ func (EndProcess) answer(*Room) any { return nil }
 
 // end returns the events that end a process and its game session.
 func (r *Room) end(p *Process, reason EndReason, now event.Time) []any {
+	return r.endWith(p, reason, now, r.endNote(p, reason, now))
+}
+
+// endWith is end with other fleet events, at most one: see package metrics.
+func (r *Room) endWith(p *Process, reason EndReason, now event.Time, note []any) []any {
 	var events []any
 	if g, ok := r.sessions.Get(p.Session); ok && !g.HasEnded() {
 		events = append(events, endSession(g, now))
 	}
-	switch reason {
-	case EndedCrashed:
-		events = append(events, newFleetEvent(now, codeProcessCrashed,
-			"Server process %s on compute %s lost its connection and did not come back.", p.ID, p.Compute))
-	case EndedUnhealthy:
-		events = append(events, newFleetEvent(now, codeProcessUnhealthy,
-			"Server process %s on compute %s did not report healthy %d times in a row.", p.ID, p.Compute,
-			r.settings.HealthMisses))
-	case EndedNeverReady:
-		events = append(events, newFleetEvent(now, codeProcessReadyTimeout,
-			"Server process %s on compute %s did not call ProcessReady within %s.", p.ID, p.Compute,
-			r.settings.ReadyTimeout))
-	case EndedByForce:
-		events = append(events, newFleetEvent(now, codeProcessForceTerminated,
-			"Server process %s on compute %s did not call ProcessEnding within %s of being asked to end.",
-			p.ID, p.Compute,
-			r.settings.TerminationGrace))
-	}
+	events = append(events, note...)
 	return append(events, &ProcessHasEnded{ProcessKey: p.ProcessKey, Reason: reason, At: now,
 		ForgetAt: now.Add(r.settings.ProcessRetention)})
+}
+
+// endNote returns the fleet event of the end of a process, or nothing.
+func (r *Room) endNote(p *Process, reason EndReason, now event.Time) []any {
+	switch reason {
+	case EndedCrashed:
+		return []any{newFleetEvent(now, codeProcessCrashed,
+			"Server process %s on compute %s lost its connection and did not come back.", p.ID, p.Compute)}
+	case EndedUnhealthy:
+		return []any{newFleetEvent(now, codeProcessUnhealthy,
+			"Server process %s on compute %s did not report healthy %d times in a row.", p.ID, p.Compute,
+			r.settings.HealthMisses)}
+	case EndedNeverReady:
+		return []any{newFleetEvent(now, codeProcessReadyTimeout,
+			"Server process %s on compute %s did not call ProcessReady within %s.", p.ID, p.Compute,
+			r.settings.ReadyTimeout)}
+	case EndedByForce:
+		return []any{newFleetEvent(now, codeProcessForceTerminated,
+			"Server process %s on compute %s did not call ProcessEnding within %s of being asked to end.",
+			p.ID, p.Compute,
+			r.settings.TerminationGrace)}
+	}
+	return nil
 }
 
 func (e *ProcessHasEnded) apply(r *Room) {
@@ -393,6 +405,20 @@ func (r *Room) Process(key ProcessKey) (*Process, bool) {
 	return r.shownProcess(p), ok
 }
 
+// ProcessesOf calls visit with the server processes of a compute, by id, until it returns false.
+func (r *Room) ProcessesOf(compute string, visit func(*Process) bool) {
+	r.processesOf(compute, func(p *Process) bool { return visit(r.shownProcess(p)) })
+}
+
+// LastHealthReport returns when a process has last reported its health, or has called ProcessReady; zero if it has
+// not, or has no socket. A change of the settings shifts it until the next report.
+func (r *Room) LastHealthReport(p *Process) event.Time {
+	if p.HealthBy == 0 {
+		return 0
+	}
+	return p.HealthBy.Add(-r.settings.healthWindow())
+}
+
 // Processes calls visit with all server processes, by compute and id, until it returns false.
 func (r *Room) Processes(visit func(*Process) bool) {
 	r.processes.Scan(func(e processEntry) bool { return visit(r.shownProcess(e.process)) })
@@ -405,6 +431,11 @@ func noProcess(key ProcessKey) error {
 func badToken(compute string) error {
 	return fault.New(fault.AccessDenied, "The auth token is not one of compute %s, or has expired. Call "+
 		"GetComputeAuthToken.", compute)
+}
+
+func hasEnded(process string) error {
+	return fault.New(fault.AccessDenied,
+		"Process %s has ended. Process ids must be unique between executions.", process)
 }
 
 func notReady(key ProcessKey) error {

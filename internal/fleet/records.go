@@ -82,12 +82,12 @@ type Process struct {
 	End         EndReason     `cbor:"14,keyasint,omitempty"`
 	Session     uint64        `cbor:"15,keyasint,omitempty"` // ordinal of its game session
 	Unhealthy   int           `cbor:"16,keyasint,omitempty"` // bad health reports in a row
-	// must have called ProcessReady
-	ReadyBy     event.Time `cbor:"17,keyasint,omitempty"` // must have said ProcessReady
-	ReconnectBy event.Time `cbor:"18,keyasint,omitempty"` // must have reconnected
-	HealthBy    event.Time `cbor:"19,keyasint,omitempty"` // must have reported its health
-	TerminateBy event.Time `cbor:"20,keyasint,omitempty"` // was asked to end, and must have ended
-	ForgetAt    event.Time `cbor:"21,keyasint,omitempty"` // an ended process is removed
+	ReadyBy     event.Time    `cbor:"17,keyasint,omitempty"` // must have called ProcessReady
+	ReconnectBy event.Time    `cbor:"18,keyasint,omitempty"` // must have reconnected
+	HealthBy    event.Time    `cbor:"19,keyasint,omitempty"` // must have reported its health
+	TerminateBy event.Time    `cbor:"20,keyasint,omitempty"` // was asked to end, and must have ended
+	ForgetAt    event.Time    `cbor:"21,keyasint,omitempty"` // an ended process is removed
+	Exited      bool          `cbor:"22,keyasint,omitempty"` // its agent has reported its end
 
 	record uint64 // the generation of its creation, 0 after it was returned to a caller; see ownership
 }

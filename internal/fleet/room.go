@@ -49,12 +49,18 @@ func DefaultSettings(region string) Settings {
 }
 
 // healthBy returns when a process that was active now becomes unhealthy without a further report; zero without a
-// socket, because its grace period applies then. The server SDKs delay reports by up to ten seconds.
+// socket, because its grace period applies then.
 func (s *Settings) healthBy(connected bool, now event.Time) event.Time {
 	if !connected {
 		return 0
 	}
-	return now.Add(time.Duration(s.HealthMisses) * (s.HealthInterval + 10*time.Second))
+	return now.Add(s.healthWindow())
+}
+
+// healthWindow is the time without a report after which a process is unhealthy. The server SDKs delay reports by up to
+// ten seconds.
+func (s *Settings) healthWindow() time.Duration {
+	return time.Duration(s.HealthMisses) * (s.HealthInterval + 10*time.Second)
 }
 
 // maxFleetEvents is the number of fleet events that a Room keeps.

@@ -104,6 +104,8 @@ var scriptCommands = map[string]func(a *arguments) Command{
 	"ReleaseProcess":       func(a *arguments) Command { return ReleaseProcess{a.process(), a.word(1)} },
 	"MoveProcess":          func(a *arguments) Command { return MoveProcess{a.process()} },
 	"EndProcess":           func(a *arguments) Command { return EndProcess{a.process()} },
+	"ExitProcess":          func(a *arguments) Command { return ExitProcess{a.process(), ExitReason(a.word(1))} },
+	"StopCompute":          func(a *arguments) Command { return StopCompute{a.word(0), a.named["stopped"] != ""} },
 	"ReportHealth":         func(a *arguments) Command { return ReportHealth{a.process(), a.word(1) == "good"} },
 	"ActivateGameSession":  func(a *arguments) Command { return ActivateGameSession{a.process(), a.word(1)} },
 	"TerminateGameSession": func(a *arguments) Command { return TerminateGameSession{a.word(0)} },

@@ -61,6 +61,9 @@ func (s *simulation) processCommand() Command {
 		}
 		return LoseProcess{ProcessKey: k}
 	case 18:
+		if s.chance(40) {
+			return s.agentCommand(k)
+		}
 		if s.chance(50) {
 			return EndProcess{ProcessKey: s.processKey()}
 		}
@@ -73,6 +76,21 @@ func (s *simulation) processCommand() Command {
 	default:
 		return ReportHealth{ProcessKey: k, Healthy: s.chance(60)}
 	}
+}
+
+// agentCommand draws what agents report, of processes that have connected or not.
+func (s *simulation) agentCommand(k ProcessKey) Command {
+	switch s.rng.IntN(6) {
+	case 0:
+		return StopCompute{Name: k.Compute, Stopped: s.chance(30)}
+	case 1:
+		k = s.processKey()
+	case 2:
+		s.serial++
+		k.ID = fmt.Sprint("process-", s.serial)
+	}
+	reasons := []ExitReason{"NORMAL_TERMINATION", ExitCrashed, "SERVER_PROCESS_INVALID_PATH", ExitTimeout, "unknown"}
+	return ExitProcess{ProcessKey: k, Reason: reasons[s.rng.IntN(len(reasons))]}
 }
 
 // legacyCommand draws what only processes on server SDK 3 and 4 do.

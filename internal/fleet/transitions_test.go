@@ -25,7 +25,8 @@ func statusesOf(r *Room) statuses {
 
 // transitions are the ways that a status may go in one step.
 var transitions = map[string][]string{
-	"":             {"INITIALIZING", "ACTIVATING", "player RESERVED"},
+	// ENDED: a process that its agent could not start, by ExitProcess
+	"":             {"INITIALIZING", "ENDED", "ACTIVATING", "player RESERVED"},
 	"INITIALIZING": {"IDLE", "ENDED"},
 	"IDLE":         {"HOSTING", "ENDED"},
 	"HOSTING":      {"IDLE", "ENDED"}, // IDLE after ReleaseProcess

@@ -58,7 +58,11 @@ func (d *Definitions) Of(t reflect.Type) *Schema {
 		if t.Elem().Kind() == reflect.Uint8 {
 			return &Schema{Type: "string", Encoding: "base64"}
 		}
-		return &Schema{Type: "array", Items: d.Of(t.Elem())}
+		items := d.Of(t.Elem())
+		if t.Elem().Kind() == reflect.Pointer && items.Ref == "" {
+			items = orNull(t.Elem(), items)
+		}
+		return &Schema{Type: "array", Items: items}
 	case reflect.Map:
 		return &Schema{Type: "object", Additional: d.Of(t.Elem())}
 	case reflect.String:

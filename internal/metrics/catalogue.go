@@ -39,6 +39,7 @@ const (
 	byQueueLocation
 	byConfiguration
 	byRule
+	bySelf // of the service itself; it has no series
 	setCount
 )
 
@@ -54,6 +55,7 @@ var dimensions = [setCount][]string{
 	byQueueLocation: {"QueueName", "Location"},
 	byConfiguration: {"ConfigurationName"},
 	byRule:          {"ConfigurationName-RuleName"},
+	bySelf:          nil,
 }
 
 // labels are the names of an entity's labels in Prometheus, and whether its columns are shown there: the other sets are
@@ -80,7 +82,8 @@ type column struct {
 // A family is the columns of some sets.
 type family struct {
 	columns []column
-	base    int // columns without buckets
+	base    int       // columns without buckets
+	bounds  []float64 // the upper bounds of buckets in seconds; one more has no bound
 }
 
 var (
@@ -306,6 +309,14 @@ var rules = newFamily([]column{
 		"evaluations of the rule that failed, for tickets that got a match"},
 })
 
+// selves are the metrics of the service itself. Prometheus has them from internal/telemetry.
+var selves = newFamily([]column{
+	{"", seconds, duration, nil, "", "", "time from the head of a request of the API to its answer"},
+}, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10)
+
+// apiCalls is the column of selves.
+const apiCalls = 0
+
 // ratios compute columns of kind ratio from the values of all columns. NaN is not defined.
 var ratios = map[*family]map[int]func(v []float64) float64{
 	fleets: {
@@ -339,6 +350,7 @@ func (c *column) shownIn(f *family) set {
 var catalogue = [setCount]*family{
 	byFleet: fleets, byFleetLocation: fleets, byGroup: fleets, byGroupLocation: fleets, byLocation: fleets,
 	byQueue: queues, byQueueLocation: queues, byConfiguration: matchmakings, byRule: rules,
+	bySelf: selves,
 }
 
 // titles are the help texts of Prometheus's metrics with several columns.
@@ -356,12 +368,15 @@ var titles = map[string]string{
 	evaluations:     "Evaluations of a rule for tickets that got a match, by result.",
 }
 
-// bounds are the upper bounds of the buckets of durations in seconds; one more has no bound.
-var bounds = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
+// waitBounds are the bounds of times that players wait.
+var waitBounds = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
 
-// newFamily appends the buckets of durations, in their order.
-func newFamily(columns []column) *family {
-	f := &family{columns: columns, base: len(columns)}
+// newFamily appends the buckets of durations, in their order; without bounds those of waitBounds.
+func newFamily(columns []column, bounds ...float64) *family {
+	if bounds == nil {
+		bounds = waitBounds
+	}
+	f := &family{columns: columns, base: len(columns), bounds: bounds}
 	for _, c := range columns {
 		if c.kind == duration {
 			for range len(bounds) + 1 {
@@ -377,15 +392,15 @@ func (f *family) buckets(of int) int {
 	at := f.base
 	for i := range of {
 		if f.columns[i].kind == duration {
-			at += len(bounds) + 1
+			at += len(f.bounds) + 1
 		}
 	}
 	return at
 }
 
 // bucketOf returns the number of the bucket of a duration.
-func bucketOf(seconds float64) int {
-	i, _ := slices.BinarySearch(bounds, seconds)
+func (f *family) bucketOf(seconds float64) int {
+	i, _ := slices.BinarySearch(f.bounds, seconds)
 	return i
 }
 

@@ -145,9 +145,9 @@ func (e *shownEntity) collect(column shownColumn, to chan<- prometheus.Metric) {
 }
 
 func (e *shownEntity) histogram(f *family, column shownColumn, values []string, to chan<- prometheus.Metric) {
-	buckets := make(map[float64]uint64, len(bounds))
+	buckets := make(map[float64]uint64, len(f.bounds))
 	below, first := uint64(0), f.buckets(column.at)
-	for i, bound := range bounds {
+	for i, bound := range f.bounds {
 		below += uint64(e.totals[first+i].sum)
 		buckets[bound] = below
 	}

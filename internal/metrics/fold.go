@@ -22,7 +22,7 @@ func (c counts) add(at, n int) {
 func (c counts) took(f *family, at int, from, to event.Time) {
 	seconds := max(0, to.Sub(from).Seconds())
 	c[at] = c[at].then(sample(seconds))
-	c[f.buckets(at)+bucketOf(seconds)].sum++
+	c[f.buckets(at)+f.bucketOf(seconds)].sum++
 }
 
 // A fold counts the events of one shard. It is pure but for its lock: the shard's commit goroutine and the Recorder use

@@ -133,8 +133,27 @@ func (s *Store) Quantile(
 	if f.columns[column].kind != duration {
 		return nil, nil
 	}
+	found, err := s.histograms(ctx, of, column, from, to, period)
+	list := make([]Quantile, len(found))
+	for i, h := range found {
+		list[i] = Quantile{h.at, quantile(f.bounds, h.counts, q)}
+	}
+	return list, err
+}
+
+// A histogram has the numbers of the durations of a period by bucket.
+type histogram struct {
+	at     time.Time
+	counts []float64
+}
+
+// histograms returns the histogram of each period that has durations. Otherwise it is like Points.
+func (s *Store) histograms(
+	ctx context.Context, of []entity, column int, from, to time.Time, period time.Duration,
+) ([]histogram, error) {
+	f := of[0].family()
 	found := map[time.Time][]float64{}
-	for i := range len(bounds) + 1 {
+	for i := range len(f.bounds) + 1 {
 		points, err := s.points(ctx, of, f.buckets(column)+i, from, to, period)
 		if err != nil {
 			return nil, err
@@ -142,22 +161,22 @@ func (s *Store) Quantile(
 		for _, p := range points {
 			if p.Sum > 0 {
 				if found[p.At] == nil {
-					found[p.At] = make([]float64, len(bounds)+1)
+					found[p.At] = make([]float64, len(f.bounds)+1)
 				}
 				found[p.At][i] = p.Sum
 			}
 		}
 	}
-	list := make([]Quantile, 0, len(found))
+	list := make([]histogram, 0, len(found))
 	for at, counts := range found {
-		list = append(list, Quantile{at, quantile(counts, q)})
+		list = append(list, histogram{at, counts})
 	}
-	slices.SortFunc(list, func(a, b Quantile) int { return a.At.Compare(b.At) })
+	slices.SortFunc(list, func(a, b histogram) int { return a.at.Compare(b.at) })
 	return list, nil
 }
 
 // quantile interpolates within the bucket of a rank. The last bucket has no bound, so it is its lower one.
-func quantile(counts []float64, q float64) float64 {
+func quantile(bounds, counts []float64, q float64) float64 {
 	total := 0.0
 	for _, n := range counts {
 		total += n

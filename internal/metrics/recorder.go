@@ -33,6 +33,9 @@ type Config struct {
 	Owned func(shard int) bool
 	Rooms func(ctx context.Context, shard int) (map[fleet.RoomID]fleet.Counts, error)
 
+	// Calls returns the histogram of the API calls of this process since its start; nil: there is none.
+	Calls func() Histogram
+
 	// Catalog returns the newest view of the catalog.
 	Catalog func() *catalog.State
 
@@ -52,6 +55,7 @@ type Recorder struct {
 
 	// Of Run's goroutine.
 	totals map[entity]*total
+	calls  Histogram     // until the last sample
 	last   [Levels]int64 // the newest frame of this node
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -175,96 +175,6 @@ func shownLabels(m *dto.Metric) string {
 	return "{" + strings.Join(pairs, ",") + "}"
 }
 
-// TestDrive drives a fleet from 0 to 40 game sessions and back, one change every 10 seconds, and compares each minute
-// with the formulas of the catalogue.
-func TestDrive(t *testing.T) {
-	clock := clockwork.NewFakeClockAt(begin)
-	n := newNode(t, "", clock, feedsAt(clock), 2)
-	const computes, processes, unhealthy = 5, 50, 2
-	type numbers struct{ active, ended int }
-	var drive []numbers // by sample
-	active := 0
-	for i := range 90 {
-		var now numbers
-		switch {
-		case i < 40:
-			active++
-			n.commit(home, &fleet.GameSessionCreated{Ordinal: uint64(i + 1)},
-				&fleet.GameSessionActivated{Ordinal: uint64(i + 1)}, &fleet.PlayerAccepted{Session: uint64(i + 1)})
-		case i >= 50:
-			active--
-			now.ended = 1
-			n.commit(home, &fleet.GameSessionEnded{Ordinal: uint64(i - 49)})
-		}
-		now.active = active
-		drive = append(drive, now)
-		n.rooms[home] = fleet.Counts{
-			Computes: computes, BusyComputes: min(active, computes), Processes: processes,
-			Healthy: processes - unhealthy, Active: active, Waiting: processes - unhealthy - active,
-			Activatable: min(3, processes-unhealthy-active),
-			Players:     active, MaximumPlayers: 4 * active,
-		}
-		n.frames(10 * time.Second)
-	}
-	for _, where := range [][]string{
-		{"FleetId", "fleet-1"}, {"FleetId", "fleet-1", "Location", "custom-home"}, {"MetricGroup", "all"},
-		{"MetricGroup", "all", "Location", "custom-home"}, {"Location", "custom-home"},
-	} {
-		check := func(metric string, value func(numbers) float64) {
-			t.Helper()
-			points := n.points(series(metric, where...), begin, 15*time.Minute, time.Minute)
-			if len(points) != 15 {
-				t.Fatalf("%s %v: %d minutes, want 15", metric, where, len(points))
-			}
-			for i, p := range points {
-				want := Point{Minimum: math.Inf(1), Maximum: math.Inf(-1)}
-				want.At = begin.Add(time.Duration(i) * time.Minute)
-				for _, now := range drive[6*i : 6*i+6] {
-					v := value(now)
-					want.Sum += v
-					want.Minimum, want.Maximum, want.Count = min(want.Minimum, v), max(want.Maximum, v), want.Count+1
-				}
-				if math.Abs(want.Sum-p.Sum) < 1e-9 {
-					want.Sum = p.Sum
-				}
-				if p != want {
-					t.Errorf("%s %v: %+v, want %+v", metric, where, p, want)
-				}
-			}
-		}
-		check("ActiveGameSessions", func(n numbers) float64 { return float64(n.active) })
-		check("CurrentPlayerSessions", func(n numbers) float64 { return float64(n.active) })
-		check("AvailableGameSessions", func(n numbers) float64 { return float64(processes - unhealthy - n.active) })
-		check("PercentAvailableGameSessions", func(n numbers) float64 {
-			return 100 * float64(processes-unhealthy-n.active) / processes
-		})
-		check("PercentHealthyServerProcesses", func(numbers) float64 {
-			return 100 * float64(processes-unhealthy) / processes
-		})
-		check("PercentIdleInstances", func(n numbers) float64 {
-			return 100 * float64(computes-min(n.active, computes)) / computes
-		})
-		check("ConcurrentActivatableGameSessions", func(n numbers) float64 {
-			return float64(min(3, processes-unhealthy-n.active))
-		})
-	}
-	shown := n.scrape()
-	for name, want := range map[string]float64{
-		"muster_fleet_game_session_ends_total{fleet=fleet-1,location=custom-home,reason=ended}":           40,
-		"muster_fleet_game_session_ends_total{fleet=fleet-1,location=custom-home,reason=crashed}":         0,
-		"muster_fleet_player_session_activations_total{fleet=fleet-1,location=custom-home}":               40,
-		"muster_fleet_server_processes{fleet=fleet-1,location=custom-home,state=healthy}":                 48,
-		"muster_fleet_instance_ends_total{fleet=fleet-1,location=custom-home,reason=interrupted}":         0,
-		"muster_fleet_game_sessions{fleet=fleet-1,location=custom-home,state=active}":                     0,
-		"muster_fleet_game_sessions_activatable{fleet=fleet-1,location=custom-home}":                      3,
-		"muster_fleet_server_process_changes_total{change=activation,fleet=fleet-1,location=custom-home}": 0,
-	} {
-		if got, ok := shown[name]; !ok || got != want {
-			t.Errorf("%s is %v (shown %v), want %v", name, got, ok, want)
-		}
-	}
-}
-
 // TestRestart kills the process in the middle of a minute, and starts it again.
 func TestRestart(t *testing.T) {
 	clock := clockwork.NewFakeClockAt(begin)
@@ -351,6 +261,58 @@ func TestRetention(t *testing.T) {
 			if got := n.points(s, begin, time.Hour, period); len(got) != want {
 				t.Errorf("after %s: %d points of %s, want %d", age.after, len(got), period, want)
 			}
+		}
+	}
+}
+
+// TestSize: what about 500 series of a busy region take on disk is within twice the estimate of the
+// specification, 6 kB a minute and 9 MB a day.
+func TestSize(t *testing.T) {
+	clock := clockwork.NewFakeClockAt(begin)
+	feeds := feedsAt(clock)
+	n := newNode(t, "", clock, feeds, 1)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := 2; i <= 6; i++ {
+		id := fmt.Sprint("fleet-", i)
+		n.change(catalog.CreateFleet{ID: id, ComputeType: "ANYWHERE", Locations: []string{home.Location},
+			Attributes: catalog.Attributes{Name: id, MetricGroups: []string{"all"}},
+			EventIDs:   []string{id + "a", id + "b", id + "c"}})
+		n.rooms[fleet.RoomID{Fleet: fleet.ID(id), Location: home.Location}] = fleet.Counts{Active: 500}
+	}
+	n.rooms[home] = fleet.Counts{Active: 500}
+	const hour = 60
+	for range hour * 6 {
+		for id, c := range n.rooms { // up and down, with players that come and go
+			active := min(990, max(10, c.Active+random.IntN(21)-10))
+			n.rooms[id] = fleet.Counts{Computes: 50, BusyComputes: 40 + random.IntN(11), Processes: 1000, Healthy: 998,
+				Active: active, Activating: random.IntN(5), Waiting: 998 - active, Activatable: 998 - active,
+				Players: 7*active + random.IntN(active), MaximumPlayers: 8 * active}
+			for range random.IntN(10) {
+				n.commit(id, &fleet.GameSessionCreated{Ordinal: 1}, &fleet.GameSessionActivated{Ordinal: 1},
+					&fleet.PlayerAccepted{Session: 1}, &fleet.GameSessionEnded{Ordinal: 1})
+			}
+		}
+		n.frames(10 * time.Second)
+	}
+	series := len(n.List(true))
+	if series < 300 || series > 700 {
+		t.Fatalf("%d series, want about 500", series)
+	}
+	for l, limit := range [Levels]int{samples: 6 * 6 * series * 2, minutes: 12 * series * 2} {
+		if level(l) > minutes {
+			break
+		}
+		bytes := 0
+		err := feeds[l].Read(context.Background(), 0, func(_ uint64, record []byte) bool {
+			bytes += len(record)
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d series take %d bytes a minute in frames of %s", series, bytes/hour, steps[l].step)
+		if bytes/hour > limit {
+			t.Errorf("%d bytes a minute, want at most %d", bytes/hour, limit)
 		}
 	}
 }

@@ -55,6 +55,7 @@ func (r *Recorder) sample(ctx context.Context, now time.Time) map[entity][]aggre
 	s.matchmaking(r.totals)
 	s.rest()
 	s.derive()
+	s.addCalls(r.callsSince())
 	for e, columns := range s.values {
 		finish(e.family(), columns)
 	}

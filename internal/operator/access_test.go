@@ -261,7 +261,8 @@ func TestActions(t *testing.T) {
 		if r.action != "" && r.notes&unsigned == 0 {
 			action(r.action) // panics for an unknown one
 		}
-		named := strings.Contains(r.pattern, "{") || strings.Contains(r.resource, "{fleet}")
+		named := strings.Contains(r.pattern, "{") || strings.Contains(r.resource, "{fleet}") ||
+			strings.Contains(r.resource, "{queue}")
 		if named != (r.resource != "") {
 			t.Errorf("%s has the resource %q", r.pattern, r.resource)
 		}

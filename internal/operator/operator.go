@@ -6,16 +6,20 @@
 //	GET    /v1/game-sessions/{id}/timeline   what happened to a game session and its players, and when
 //	GET    /v1/overview               the state of the region in a few numbers, and what needs attention
 //	GET    /v1/fleets                 the busiest fleets, with their numbers
+//	GET    /v1/fleets/{id}/computes   the computes of a fleet, with their server processes
 //	GET    /v1/watch                  one of these answers as it changes, as server-sent events
 //	GET    /v1/search                 what an id, a name, an address or a player id may mean
+//	GET, PUT, DELETE /v1/views        the pages of the console that the caller has saved
 //	POST   /v1/rulesets/check, /v1/rulesets/simulate   check a rule set, and match tickets with it
 //	GET    /v1/players/{id}           the player sessions and tickets of a player; a reservation can be released
 //	GET    /v1/queues/{name}/placements, /v1/configurations/{name}/tickets   those in memory
+//	GET    /v1/latency                the latencies that players have reported in the last hour, by location
 //	GET    /v1/gamesessions/ended     ended game sessions, by time and filters
 //	GET    /v1/events                 the event feed
 //	GET    /v1/backup                 the whole region as one file
 //	GET    /v1/legacy                 the game servers on server SDK 3 and 4
 //	GET    /v1/nodes                  the nodes of a cluster; DELETE /v1/nodes/{node} removes one for good
+//	GET    /v1/shards                 what is stored of each shard, and figures of the nodes
 //
 // and who may do what:
 //
@@ -76,9 +80,11 @@ type Region interface {
 	ReleasePlayerSession(ctx context.Context, player, id string) (*control.PlayerSessionRow, error)
 	QueuePlacements(ctx context.Context, q control.RowQuery) (*control.PlacementList, error)
 	ConfigurationTickets(ctx context.Context, q control.RowQuery) (*control.TicketList, error)
+	Latencies(queue string) (*control.LatencyList, error)
 	Lookup(ctx context.Context, q control.LookupQuery) (*control.Lookup, error)
 	Overview(ctx context.Context, hidden func(fleetID string) bool) (*control.Overview, error)
-	FleetRows(ctx context.Context, hidden func(fleetID string) bool) (*control.FleetList, error)
+	FleetRows(ctx context.Context, hidden func(fleetID string) bool, limit int) (*control.FleetList, error)
+	ComputeRows(ctx context.Context, q control.ComputeQuery) (*control.ComputeList, error)
 	EndedSessions(ctx context.Context, q control.EndedQuery) (*control.EndedSessions, error)
 
 	// Changes returns a channel that has an element after something has changed. The caller calls end.
@@ -98,6 +104,8 @@ type Config struct {
 	Feed   Feed
 	Backup func(ctx context.Context, to io.Writer) error // writes the whole region
 	Nodes  Nodes
+	// Metrics has the values of the region's metrics.
+	Metrics Metrics
 	// Settings are the settings of this node.
 	Settings []Setting
 	Legacy   func(ctx context.Context) any // describes the old game servers; nil: there are none
@@ -133,6 +141,7 @@ type Handler struct {
 	described func() (json.RawMessage, error) // the description of the requests
 	busy      chan struct{}                   // holds an element while a simulation runs
 	recent    recentCache
+	looks     looks
 	stopped   chan struct{} // ends the streams that follow, and backups
 	stop      sync.Once
 }

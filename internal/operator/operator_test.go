@@ -22,6 +22,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/control/latencies"
 	"github.com/muster-gg/muster/internal/journal/memory"
 	"github.com/muster-gg/muster/internal/matcher"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
@@ -85,6 +86,10 @@ func (region) ConfigurationTickets(_ context.Context, q control.RowQuery) (*cont
 	return &control.TicketList{NextToken: fmt.Sprintf("%+v", q)}, nil
 }
 
+func (region) Latencies(queue string) (*control.LatencyList, error) {
+	return &control.LatencyList{Locations: []latencies.Reported{{Location: "of " + queue, Reports: 1}}}, nil
+}
+
 func (region) Lookup(_ context.Context, q control.LookupQuery) (*control.Lookup, error) {
 	return &control.Lookup{Hits: []control.LookupHit{{Kind: "player", ID: q.Text}}}, nil
 }
@@ -97,13 +102,19 @@ func (region) Overview(_ context.Context, hidden func(string) bool) (*control.Ov
 	return o, nil
 }
 
-// FleetRows knows the fleet of the timeline.
-func (region) FleetRows(_ context.Context, hidden func(string) bool) (*control.FleetList, error) {
-	list := &control.FleetList{Fleets: []control.FleetRow{{FleetID: timelineFleet, Load: control.Load{Players: 2}}}}
+// FleetRows knows the fleet of the timeline, and leaves out as many as the limit is.
+func (region) FleetRows(_ context.Context, hidden func(string) bool, limit int) (*control.FleetList, error) {
+	list := &control.FleetList{Fleets: []control.FleetRow{{FleetID: timelineFleet, Load: control.Load{Players: 2}}},
+		Omitted: limit}
 	if hidden != nil && hidden(timelineFleet) {
 		list.Fleets = []control.FleetRow{}
 	}
 	return list, nil
+}
+
+// ComputeRows answers with what it understood.
+func (region) ComputeRows(_ context.Context, q control.ComputeQuery) (*control.ComputeList, error) {
+	return &control.ComputeList{NextToken: fmt.Sprintf("%+v", q)}, nil
 }
 
 func (region) Changes() (changed <-chan struct{}, end func()) { return nil, func() {} }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/control/audit"
+	"github.com/muster-gg/muster/internal/policy"
 )
 
 const (
@@ -23,15 +24,17 @@ const (
 type Overview struct {
 	*control.Overview
 	Nodes   []Node   `json:"nodes,omitempty"`   // of a cluster
-	Changes []Change `json:"changes,omitempty"` // calls of the last 10 minutes that changed something, newest first
+	Changes []Change `json:"changes,omitempty"` // of the region, in the last 10 minutes; newest first
 }
 
-// A Change is a call that changed something.
+// A Change is a call that changed something, other than games and the computes of hosts, or several in a row of the
+// same name by the same user: then it is the newest of them, without resources.
 type Change struct {
 	Time      time.Time `json:"time"`
 	Name      string    `json:"name"`           // of the event: CreateFleet, UserPut
 	User      string    `json:"user,omitempty"` // who did it: a name, or an ARN
 	Resources []string  `json:"resources,omitempty"`
+	Times     int       `json:"times,omitempty"` // how many calls; absent: one
 }
 
 func (d *Handler) overview(c *call) (*Overview, error) {
@@ -88,8 +91,8 @@ func (d *Handler) changesSince(ctx context.Context, since time.Time) (list []Cha
 		if failed = json.Unmarshal(line, &r); failed != nil {
 			return false
 		}
-		if !r.ReadOnly && r.ErrorCode == "" {
-			list = append(list, Change{r.Time, r.Name, identityName(&r.Identity), r.Resources})
+		if !r.ReadOnly && r.ErrorCode == "" && !routine(&r) {
+			list = addChange(list, Change{r.Time, r.Name, identityName(&r.Identity), r.Resources, 0})
 		}
 		if len(list) > 2*recentChanges { // the newest are last
 			list = slices.Delete(list, 0, recentChanges)
@@ -98,6 +101,28 @@ func (d *Handler) changesSince(ctx context.Context, since time.Time) (list []Cha
 	})
 	slices.Reverse(list)
 	return list[:min(len(list), recentChanges)], errors.Join(err, failed)
+}
+
+// addChange adds a change, to the last one if it is its like.
+func addChange(list []Change, c Change) []Change {
+	if len(list) > 0 {
+		if last := &list[len(list)-1]; last.Name == c.Name && last.User == c.User {
+			c.Resources, c.Times = nil, max(1, last.Times)+1
+			*last = c
+			return list
+		}
+	}
+	return append(list, c)
+}
+
+// ofHosts are the calls of hosts that come and go.
+var ofHosts = map[string]bool{"RegisterCompute": true, "GetComputeAuthToken": true, "DeregisterCompute": true}
+
+// routine reports whether a record is of a call of game sessions and players, which audit-calls=all records too, or of
+// a host.
+func routine(r *audit.Record) bool {
+	a, ok := policy.ActionOf("gamelift:" + r.Name)
+	return ok && r.Source == "gamelift.amazonaws.com" && (a.OfGames() || ofHosts[r.Name])
 }
 
 func identityName(i *audit.Identity) string {

@@ -33,7 +33,7 @@ func (d *Handler) record(r *route, c *call, resources []string, err error) {
 	for _, w := range wildcard.FindAllStringSubmatch(r.pattern, -1) {
 		c.note(w[1], c.PathValue(w[1]))
 	}
-	record := d.Access.Recorded(c.id, c.from, source+":"+cmp.Or(c.event, r.action), resources, err)
+	record := d.Access.Recorded(c.id, c.from, actionName(cmp.Or(c.event, r.action)), resources, err)
 	record.Details = c.details
 	if c.service != "" {
 		record.Identity = audit.Identity{Type: "Service", User: c.service, Account: d.Account}

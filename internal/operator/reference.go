@@ -29,7 +29,7 @@ func (r *route) request() Request {
 	q := Request{Pattern: r.pattern, Resource: r.resource, Body: r.names != nil, Recorded: r.changes(),
 		Note: notes[r.pattern]}
 	if r.action != "" && r.notes&(unsigned|own) == 0 {
-		q.Action = source + ":" + r.action
+		q.Action = actionName(r.action)
 	}
 	return q
 }
@@ -42,21 +42,28 @@ var notes = map[string]string{
 	"GET /v1/overview":             "[the state of the region](#an-overview) in a few numbers",
 	"GET /v1/fleets":               "[the busiest fleets](#fleets), with their numbers",
 	"GET /v1/watch":                "[one of these answers as it changes](#watch): `topic`, whose permission it needs",
+	"GET /v1/metrics/query":        "[values of metrics](#metrics) over time, in columns",
 	"GET /v1/search":               "[what a text may mean](#a-search): `q`",
+	"GET /v1/views":                "[the saved views](#saved-views) of the caller",
+	"PUT /v1/views":                "save a page of the console: `title`, `path`",
+	"DELETE /v1/views":             "delete a saved view: `title`",
 	"POST /v1/rulesets/check":      "[whether a rule set is valid](#rule-sets)",
 	"POST /v1/rulesets/simulate":   "[match tickets](#rule-sets) with a rule set",
 	"GET /v1/players/{player}":     "[a player](#a-player): player sessions and tickets",
 
 	"DELETE /v1/players/{player}/sessions/{session}": "release the slot of a player session that is RESERVED",
 
+	"GET /v1/fleets/{fleet}/computes":           "[computes](#computes), with their server processes",
 	"GET /v1/queues/{name}/placements":          "[placements](#lists-of-placements-and-tickets) of a queue",
 	"GET /v1/configurations/{name}/tickets":     "[tickets](#lists-of-placements-and-tickets) of a configuration",
+	"GET /v1/latency":                           "[latencies that players report](#latencies), by location",
 	"GET /v1/game-sessions/{id}/timeline":       "[what happened](#a-timeline) to a game session and its players",
 	"GET /v1/gamesessions/ended":                "[ended game sessions](#ended-game-sessions), by time and filters",
 	"GET /v1/events":                            "[the event feed](#events)",
 	"GET /v1/backup":                            "[a backup](#a-backup) of the whole region",
 	"GET /v1/nodes":                             "[the nodes](#nodes) of a cluster",
 	"DELETE /v1/nodes/{node}":                   "remove a node that is down for good",
+	"GET /v1/shards":                            "[the shards](#shards), and disks and versions of the nodes",
 	"GET /v1/legacy":                            "[old game servers](../how-to/keep-your-old-servers.md)",
 	"GET /v1/openapi.json":                      "these requests, as OpenAPI 3.1",
 	"GET /v1/whoami":                            "[the caller](#the-caller)",

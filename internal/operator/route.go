@@ -22,8 +22,8 @@ import (
 // requests follow from it.
 type route struct {
 	pattern  string // of http.ServeMux: method and path
-	action   string // asked of Access.Allow, without its prefix; "": anyone with a valid signature
-	resource string // KIND/NAME of the ARN, with {wildcards} of the path, or {fleet}; "": what the body names, or "*"
+	action   string // asked of Access.Allow, "muster:" being left out; "": anyone with a valid signature
+	resource string // KIND/NAME of the ARN, with {wildcards} of the path, {fleet} or {queue}; "": of the body, or "*"
 	endpoint
 	notes note
 }
@@ -183,7 +183,7 @@ func (d *Handler) authenticate(r *route, w http.ResponseWriter, c *call) error {
 	checked := r.notes&unsigned == 0
 	if checked {
 		if err := d.verifier.Check(&signed, d.Clock.Now()); err != nil {
-			d.Access.Refused(sigv4.KeyID(&signed), c.from, source+":"+r.action, err)
+			d.Access.Refused(sigv4.KeyID(&signed), c.from, actionName(r.action), err)
 			return err
 		}
 	}
@@ -197,7 +197,7 @@ func (d *Handler) authenticate(r *route, w http.ResponseWriter, c *call) error {
 	if checked {
 		caller, err := d.verifier.Verify(&signed, sha256.Sum256(body), d.Clock.Now())
 		if err != nil {
-			d.Access.Refused(sigv4.KeyID(&signed), c.from, source+":"+r.action, err)
+			d.Access.Refused(sigv4.KeyID(&signed), c.from, actionName(r.action), err)
 			return err
 		}
 		c.id, c.from.Region = d.Access.IdentityOf(caller), caller.Region
@@ -215,8 +215,11 @@ func (d *Handler) resources(r *route, c *call) (arns []string) {
 	case r.resource != "":
 		for name := range strings.FieldsSeq(r.resource) {
 			names = append(names, wildcard.ReplaceAllStringFunc(name, func(w string) string {
-				if w == "{fleet}" {
+				switch w {
+				case "{fleet}":
 					return d.fleetOf(c)
+				case "{queue}":
+					return cmp.Or(c.URL.Query().Get("queue"), anyQueue)
 				}
 				return c.PathValue(strings.Trim(w, "{}"))
 			}))
@@ -230,12 +233,12 @@ func (d *Handler) resources(r *route, c *call) (arns []string) {
 	return arns
 }
 
-// fleetOf returns the fleet that a request is about: that of the game session in the path, or of the parameter.
+// fleetOf returns the fleet that a request is about: the path has it, or its game session, or it is a parameter.
 func (*Handler) fleetOf(c *call) string {
 	if id := c.PathValue("id"); id != "" {
 		return fleetIn(id)
 	}
-	return cmp.Or(c.URL.Query().Get("fleet"), anyFleet)
+	return cmp.Or(c.PathValue("fleet"), c.URL.Query().Get("fleet"), anyFleet)
 }
 
 // resource returns the ARN of a resource of these requests.
@@ -267,9 +270,17 @@ func (d *Handler) authorise(r *route, c *call, resources []string) error {
 // source is the service of these calls in the audit trail, and the prefix of their actions.
 const source = "muster"
 
+// actionName returns an action of the table with its service.
+func actionName(name string) string {
+	if strings.Contains(name, ":") {
+		return name
+	}
+	return source + ":" + name
+}
+
 // action returns an action of the table. A test has the whole table.
 func action(name string) policy.Action {
-	a, ok := policy.ActionOf(source + ":" + name)
+	a, ok := policy.ActionOf(actionName(name))
 	if !ok {
 		panic("unknown action " + name)
 	}

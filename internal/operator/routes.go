@@ -13,9 +13,16 @@ func (d *Handler) routes() []route {
 		{"GET /v1/gamesessions/ended", "EndedSessionRead", "", answering((*Handler).endedSessions).
 			with("from", "to", "fleet", "location", "reason", "creator", "player", "property", "limit", "after"), 0},
 		{"GET /v1/overview", "OverviewRead", "", answering((*Handler).overview), 0},
-		{"GET /v1/fleets", "OverviewRead", "", answering((*Handler).fleets), 0},
+		{"GET /v1/fleets", "OverviewRead", "", answering((*Handler).fleets).with("limit"), 0},
+		{"GET /v1/fleets/{fleet}/computes", "GameSessionRead", "fleet/{fleet}", answering((*Handler).computes).
+			with("after", "limit"), 0},
+		{"GET /v1/metrics/query", "cloudwatch:GetMetricData", "", answering((*Handler).queryMetrics).
+			with(metricParameters...), 0},
 		{"GET /v1/watch", "", "", streaming(sse.Media, (*Handler).watch).with("topic"), 0},
 		{"GET /v1/search", "SearchRead", "", answering((*Handler).search).with("q"), 0},
+		{"GET /v1/views", "ConsoleUse", "", answering((*Handler).views), 0},
+		{"PUT /v1/views", "ConsoleUse", "", taking(nil, (*Handler).saveView), 0},
+		{"DELETE /v1/views", "ConsoleUse", "", answering((*Handler).deleteView).with("title"), 0},
 		{"POST /v1/rulesets/check", "RuleSetCheck", "", taking(nil, (*Handler).checkRuleSet).upTo(maxRuleSet),
 			harmless},
 		{"POST /v1/rulesets/simulate", "RuleSetSimulate", "",
@@ -26,12 +33,14 @@ func (d *Handler) routes() []route {
 			answering((*Handler).releasePlayer), 0},
 		{"GET /v1/queues/{name}/placements", "PlacementRead", "queue/{name}",
 			answering((*Handler).placements).with("status", "after", "limit"), 0},
+		{"GET /v1/latency", "PlacementRead", "queue/{queue}", answering((*Handler).latency).with("queue"), 0},
 		{"GET /v1/configurations/{name}/tickets", "TicketRead", "configuration/{name}",
 			answering((*Handler).tickets).with("status", "after", "limit"), 0},
 		{"GET /v1/events", "EventRead", "", lines[eventLine]((*Handler).events).
 			with("after", "last", "limit", "follow"), 0},
 		{"GET /v1/backup", "BackupCreate", "", streaming("application/octet-stream", (*Handler).backup), sensitive},
 		{"GET /v1/nodes", "NodeRead", "", answering((*Handler).listNodes), 0},
+		{"GET /v1/shards", "NodeRead", "", answering((*Handler).listShards), 0},
 		{"DELETE /v1/nodes/{node}", "NodeRemove", "node/{node}", answering((*Handler).removeNode), 0},
 
 		{"GET /v1/openapi.json", "", "", answering((*Handler).openAPI), 0},

@@ -111,7 +111,8 @@ func (d *Handler) simulate(c *call, in *simulationInput) (*matchsim.Report, erro
 	if err != nil {
 		return nil, err
 	}
-	report, err := matchsim.Run(ctx, rules, tickets, matchsim.Options{Timeout: time.Duration(in.Timeout) * time.Second})
+	report, err := matchsim.Run(ctx, rules, tickets, matchsim.Options{
+		Matcher: matcher.Options{Seed: matchsim.DefaultSeed}, Timeout: time.Duration(in.Timeout) * time.Second})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fault.New(fault.InvalidRequest, "The simulation took longer than %s. Give fewer tickets, or use "+
 			"muster match simulate.", simulateTime)

@@ -80,6 +80,9 @@ func TestOverviewAndSearch(t *testing.T) {
 		{viewer, "/v1/overview", 200, `"fleets":3`},
 		{viewer, "/v1/search?q=anna", 200, `"id":"anna"`},
 		{viewer, "/v1/search?text=anna", 400, "Unknown parameter"},
+		{viewer, "/v1/fleets", 200, `"omittedFleets":100`},
+		{viewer, "/v1/fleets?limit=1000", 200, `"omittedFleets":1000`},
+		{viewer, "/v1/fleets?limit=1001", 400, "it must be a number from 1 to 1000"},
 		{viewer, "/v1/players/anna", 403, "AccessDenied"},
 	} {
 		if status, text := w.ask("GET", c.path, c.key); status != c.status || !strings.Contains(text, c.want) {

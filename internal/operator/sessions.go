@@ -55,18 +55,23 @@ func (d *Handler) hidden(c *call) func(fleetID string) bool {
 	}
 }
 
-// player returns the player sessions and tickets of a player, without those in fleets that the caller may not read.
-func (d *Handler) player(c *call) (*control.Player, error) {
-	values, err := c.parameters()
+func (d *Handler) computes(c *call) (*control.ComputeList, error) {
+	q, err := rowQuery(c)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := rowLimit(values)
+	return d.Region.ComputeRows(c.Context(), control.ComputeQuery{FleetID: c.PathValue("fleet"), Limit: q.Limit,
+		NextToken: q.NextToken})
+}
+
+// player returns the player sessions and tickets of a player, without those in fleets that the caller may not read.
+func (d *Handler) player(c *call) (*control.Player, error) {
+	q, err := rowQuery(c)
 	if err != nil {
 		return nil, err
 	}
 	return d.Region.Player(c.Context(), control.PlayerQuery{PlayerID: c.PathValue("player"), Hidden: d.hidden(c),
-		Limit: limit, NextToken: values["after"]})
+		Limit: q.Limit, NextToken: q.NextToken})
 }
 
 func (d *Handler) releasePlayer(c *call) (*control.PlayerSessionRow, error) {
@@ -81,6 +86,17 @@ func (d *Handler) placements(c *call) (*control.PlacementList, error) {
 	return d.Region.QueuePlacements(c.Context(), q)
 }
 
+// anyQueue is the name of the queue in the resource of a request that is about all of them.
+const anyQueue = "*"
+
+func (d *Handler) latency(c *call) (*control.LatencyList, error) {
+	values, err := c.parameters()
+	if err != nil {
+		return nil, err
+	}
+	return d.Region.Latencies(values["queue"])
+}
+
 func (d *Handler) tickets(c *call) (*control.TicketList, error) {
 	q, err := rowQuery(c)
 	if err != nil {
@@ -89,6 +105,7 @@ func (d *Handler) tickets(c *call) (*control.TicketList, error) {
 	return d.Region.ConfigurationTickets(c.Context(), q)
 }
 
+// rowQuery returns the parameters of a list.
 func rowQuery(c *call) (control.RowQuery, error) {
 	values, err := c.parameters()
 	if err != nil {

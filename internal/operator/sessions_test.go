@@ -64,8 +64,17 @@ func TestHiddenFleets(t *testing.T) {
 		{most, "", 200, "hides true"},
 		{most, "?fleet=" + timelineFleet, 403, "AccessDenied"},
 		{all, "", 200, "hides false"},
+		{one, "/v1/fleets/" + timelineFleet + "/computes?limit=7&after=t", 200, "Limit:7 NextToken:t}"},
+		{one, "/v1/fleets/" + timelineFleet + "/computes?limit=101", 400, "from 1 to 100"},
+		{one, "/v1/fleets/fleet-2/computes", 403, "AccessDenied"},
+		{most, "/v1/fleets/" + timelineFleet + "/computes", 403, "AccessDenied"},
+		{all, "/v1/fleets/fleet-2/computes", 200, "{FleetID:fleet-2 Limit:100"},
 	} {
-		status, body := w.ask("GET", "/v1/game-sessions"+c.query, c.key)
+		path := c.query
+		if !strings.HasPrefix(path, "/") {
+			path = "/v1/game-sessions" + path
+		}
+		status, body := w.ask("GET", path, c.key)
 		if status != c.status || !strings.Contains(body, c.text) {
 			t.Errorf("%s%s: %d %s", c.key, c.query, status, body)
 		}
@@ -98,5 +107,28 @@ func TestPlayerAndRows(t *testing.T) {
 	}
 	if status, _ := w.ask("GET", "/v1/players/anna", reader); status != 200 {
 		t.Errorf("a reader: %d", status)
+	}
+}
+
+// TestLatency: a policy for one queue shows the latencies of that queue alone.
+func TestLatency(t *testing.T) {
+	w := newWorld(t)
+	one := w.keyFor("one", `{"Effect":"Allow","Action":"muster:PlacementRead",`+
+		`"Resource":"arn:aws:muster:us-west-2:111122223333:queue/ranked"}`)
+	for _, c := range []struct {
+		key, query string
+		status     int
+		want       string
+	}{
+		{one, "?queue=ranked", 200, `{"locations":[{"location":"of ranked","reports":1,"p50Ms":0,"p90Ms":0}]}`},
+		{one, "?queue=other", 403, "AccessDenied"},
+		{one, "", 403, "AccessDenied"},
+		{"AKID", "", 200, `"of "`},
+		{"AKID", "?name=x", 400, "Unknown parameter"},
+	} {
+		if status, text := w.ask("GET", "/v1/latency"+c.query, c.key); status != c.status ||
+			!strings.Contains(text, c.want) {
+			t.Errorf("%s: %d %s, want %d %s", c.query, status, text, c.status, c.want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -72,7 +73,7 @@ func (d *Handler) watch(w http.ResponseWriter, c *call) error {
 	}
 	changed, end := d.Region.Changes() // before the first look
 	defer end()
-	shown, err := d.look(&t, c)
+	shown, err := d.look(&t, c, true)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (d *Handler) watch(w http.ResponseWriter, c *call) error {
 		if !more || !pace.Wait(c.Context()) {
 			break
 		}
-		if shown, err = d.look(&t, c); err != nil {
+		if shown, err = d.look(&t, c, false); err != nil {
 			stream.Send(snapshot{body: d.failureOf(err)}.event("error"))
 			break
 		}
@@ -112,7 +113,8 @@ func (s snapshot) event(name string) sse.Event {
 }
 
 // look makes the request of a topic as the caller, whose key may have been revoked since the last time.
-func (d *Handler) look(t *topic, from *call) (s snapshot, err error) {
+// Other clients may share the answer.
+func (d *Handler) look(t *topic, from *call, first bool) (s snapshot, err error) {
 	c := &call{Request: from.Clone(from.Context()), from: from.from, query: t.route.query}
 	if c.id, err = d.identityNow(from); err != nil {
 		return s, err
@@ -127,6 +129,11 @@ func (d *Handler) look(t *topic, from *call) (s snapshot, err error) {
 	if err = d.authorise(t.route, c, d.resources(t.route, c)); err != nil {
 		return s, err
 	}
+	read := func() (snapshot, error) { return d.read(t, c) }
+	return d.looks.take(c.Context(), keyOf(t, c), d.Clock.Now(), first, read)
+}
+
+func (d *Handler) read(t *topic, c *call) (s snapshot, err error) {
 	if s.body, err = t.route.answer(d, c); err != nil {
 		return s, err
 	}
@@ -170,14 +177,28 @@ func timeless(answer any) any {
 		for i := range still.Tickets {
 			still.Tickets[i].AgeMS = 0
 		}
+		if a.Searching != nil {
+			still.Searching = &control.TicketAges{Tickets: a.Searching.Tickets}
+		}
 		return still
 	}
 	return answer
 }
 
+const (
+	defaultFleets = 100
+	maxFleets     = 1000
+)
+
 func (d *Handler) fleets(c *call) (*control.FleetList, error) {
-	if _, err := c.parameters(); err != nil {
+	values, err := c.parameters()
+	if err != nil {
 		return nil, err
 	}
-	return d.Region.FleetRows(c.Context(), d.hidden(c))
+	limit, err := optional(values, "limit", limitOf)
+	if err != nil || limit > maxFleets {
+		return nil, fault.New(fault.InvalidRequest, "Parameter limit is %.100q: it must be a number from 1 to %d.",
+			values["limit"], maxFleets)
+	}
+	return d.Region.FleetRows(c.Context(), d.hidden(c), cmp.Or(limit, defaultFleets))
 }

@@ -106,6 +106,19 @@ func (a Action) ReadOnly() bool {
 	return false
 }
 
+// OfGames reports whether an action is of games that are played, and not of the region: there may be many such calls.
+func (a Action) OfGames() bool {
+	name, ok := strings.CutPrefix(a.String(), "gamelift:")
+	return ok && gameCalls[name]
+}
+
+var gameCalls = map[string]bool{
+	"CreateGameSession": true, "UpdateGameSession": true, "TerminateGameSession": true,
+	"CreatePlayerSession": true, "CreatePlayerSessions": true,
+	"StartGameSessionPlacement": true, "StopGameSessionPlacement": true,
+	"StartMatchmaking": true, "StopMatchmaking": true, "AcceptMatch": true, "StartMatchBackfill": true,
+}
+
 // An actionSet has a bit for each action.
 type actionSet [4]uint64
 

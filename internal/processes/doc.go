@@ -25,4 +25,10 @@
 // becomes primary later sends its own announcement after that. After a recovery a shard considers no connection open:
 // each is announced again, and reads the state again. An update of a backfill ticket is not in the room's state: it is
 // kept here until the process connects, here or, as ProcessResumed shows, to another node, which received it too.
+//
+// # Agents
+//
+// An agent starts the processes of a compute, and connects to any node. What it must do or know also follows from its
+// room: a fact about its compute, on whichever node it has its socket, has the connection read the room and push what
+// it has not pushed over this socket. It is installed before it reads, and reads again after each fact.
 package processes

@@ -14,7 +14,6 @@ import (
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
-	"github.com/muster-gg/muster/internal/wire/arn"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -78,22 +77,13 @@ func (c *Connections) Connect(ctx context.Context, r ConnectRequest) (Connection
 		return nil, fault.New(fault.InvalidRequest,
 			"The connection needs the parameters FleetId, ComputeId, pID and Authorization")
 	}
-	id := r.FleetID
-	if parsed, ok := arn.ParseFleet(id); ok {
-		id = parsed
+	room, err := roomOf(c.router, r.FleetID, r.ComputeName)
+	if err != nil {
+		return nil, err
 	}
-	location, ok := c.router.Catalog().ComputeLocation(id, r.ComputeName)
-	if !ok {
-		return nil, fault.New(fault.AccessDenied,
-			"Compute %s is not registered in fleet %s. Call RegisterCompute.", r.ComputeName, r.FleetID)
-	}
-	n := c.newConnection(&r, Key{
-		fleet.RoomID{Fleet: fleet.ID(id), Location: location},
-		fleet.ProcessKey{Compute: r.ComputeName, ID: r.ProcessID},
-	})
+	n := c.newConnection(&r, Key{room, fleet.ProcessKey{Compute: r.ComputeName, ID: r.ProcessID}})
 	var once string // a signature that is valid for one connection
 	if n.signed {
-		var err error
 		if once, err = c.checkSignature(ctx, &r, n.key); err != nil {
 			return nil, err
 		}

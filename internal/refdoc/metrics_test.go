@@ -12,6 +12,7 @@ import (
 	"github.com/muster-gg/muster/internal/gateway/guard"
 	"github.com/muster-gg/muster/internal/metrics"
 	"github.com/muster-gg/muster/internal/telemetry"
+	"github.com/muster-gg/muster/internal/telemetry/otlp"
 )
 
 func metricsPage() ([]byte, error) {
@@ -79,13 +80,16 @@ func resourceMetrics() (list []telemetry.Definition) {
 	return list
 }
 
-// gatewayMetrics are those of a session gateway, which has its own registry when it runs alone.
+// gatewayMetrics are those of a session gateway, which has its own registry when it runs alone, and of its pushes.
 func gatewayMetrics() []telemetry.Definition {
 	n := &notes{}
 	if _, err := guard.New(guard.Config{Registerer: n}); err != nil {
 		panic(err) // a mistake in the program
 	}
 	if _, err := telemetry.NewGateway(n); err != nil {
+		panic(err)
+	}
+	if _, err := otlp.Register(n); err != nil {
 		panic(err)
 	}
 	return n.definitions

@@ -64,8 +64,8 @@ func musterRow(a policy.Action) actionRow {
 		}
 		uses = append(uses, "`"+r.Pattern+"`")
 	}
-	if len(uses) == 0 {
-		resources, uses = []string{"`*`"}, []string{"the console"}
+	if a.String() == "muster:ConsoleUse" {
+		uses = append([]string{"the console"}, uses...)
 	}
 	return actionRow{a.String(), strings.Join(resources, ", "), a.ReadOnly(), strings.Join(uses, ", ")}
 }

@@ -144,6 +144,7 @@ func Repeatable(c Command) bool {
 func repeatableInRoom(c fleet.Command) bool {
 	switch c.(type) {
 	case fleet.RegisterCompute, fleet.IssueToken, fleet.ConnectProcess, fleet.ReadyProcess, fleet.EndProcess,
+		fleet.ExitProcess, fleet.StopCompute,
 		fleet.CreateGameSession, fleet.ActivateGameSession, fleet.TerminateGameSession, fleet.ConfirmGameSession,
 		fleet.ReservePlayers, fleet.ClaimGameSession, fleet.BackfillGameSession, fleet.AcceptPlayer, fleet.RemovePlayer,
 		fleet.ReleasePlayer:

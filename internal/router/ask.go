@@ -34,7 +34,7 @@ func Ask[A any](ctx context.Context, s *Shard, c region.Command) (a A, err error
 		a, _ = answer.(A)
 		return err
 	})
-	return a, err
+	return a, s.unanswered(err)
 }
 
 // AskRoom is Ask for a fleet location.
@@ -53,7 +53,32 @@ func Look[T any](ctx context.Context, s *Shard, look func(*region.Machine) T) (f
 		}
 		return err
 	})
-	return found, err
+	return found, s.unanswered(err)
+}
+
+// An unansweredError names the shard that did not answer.
+type unansweredError struct {
+	shard int
+	error // the last attempt's
+}
+
+func (e *unansweredError) Unwrap() error { return e.error }
+
+// unanswered adds the shard to the error of a call that has waited for it in vain.
+func (s *Shard) unanswered(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || shard.IsTemporary(err) {
+		return &unansweredError{s.seen.commit.Shard, err}
+	}
+	return err
+}
+
+// UnansweredShard returns the shard that Ask or Look has waited for in vain, if that is why it failed.
+func UnansweredShard(err error) (shard int, ok bool) {
+	var e *unansweredError
+	if errors.As(err, &e) {
+		return e.shard, true
+	}
+	return 0, false
 }
 
 // InRoom is Look for a fleet location; the zero value if nothing was ever registered there.

@@ -17,7 +17,8 @@ type Commit struct {
 	Rooms []fleet.RoomID // of Facts, one for each; zero for a fact that is not of a fleet location
 }
 
-// seen is the state of a shard's observer. Other goroutines than the commit goroutine may only read level.
+// seen is the state of a shard's observer. Other goroutines than the commit goroutine may only read level, and the
+// number of the shard in commit, which does not change.
 type seen struct {
 	rooms  map[uint32]fleet.RoomID // by number
 	level  atomic.Int64            // of features

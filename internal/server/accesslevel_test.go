@@ -93,6 +93,21 @@ func beginAt(t *testing.T, c config.Config, at *config.Endpoints) (stop func()) 
 	}
 }
 
+// beginAll starts nodes at the same time, until the test has ended.
+func beginAll(t *testing.T, nodes []config.Config) []endpoint {
+	t.Helper()
+	endpoints := make([]endpoint, len(nodes))
+	var starting sync.WaitGroup
+	for i, c := range nodes {
+		starting.Go(func() {
+			endpoints[i].T = t
+			t.Cleanup(beginAt(t, c, &endpoints[i].Endpoints))
+		})
+	}
+	starting.Wait()
+	return endpoints
+}
+
 // An endpoint is a node as its callers see it.
 type endpoint struct {
 	*testing.T
@@ -157,15 +172,7 @@ var accessChanges = []struct{ method, path, body string }{
 // everybody learns why. The root key works. That ends when the node is removed.
 func TestBelowAccessLevel(t *testing.T) {
 	nodes := upgrading(t)
-	endpoints := make([]endpoint, len(nodes))
-	var starting sync.WaitGroup
-	for i, c := range nodes {
-		starting.Go(func() {
-			endpoints[i].T = t
-			t.Cleanup(beginAt(t, c, &endpoints[i].Endpoints))
-		})
-	}
-	starting.Wait()
+	endpoints := beginAll(t, nodes)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	refused := fmt.Sprintf(`{"error":"ServiceUnavailableException","message":"This call needs feature level %d, and `+
 		"the region is at %d. Upgrade or remove the nodes", catalog.AccessLevel, catalog.AccessLevel-1)

@@ -139,7 +139,7 @@ func (s *service) joinNodes(ctx context.Context) error {
 		Node: s.cfg.Cluster.Node, Shards: s.cfg.Shards, Conn: s.engine.Conn(), Replicas: s.engine.Replicas(),
 		Lease: s.cfg.Cluster.Lease,
 		Lead:  s.engine.Lead, Connected: s.engine.Connected, Settle: s.awaitCopies, Journal: s.engine,
-		Level: s.raiseLevel, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Level: s.raiseLevel, Figures: s.encodedFigures, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("join the cluster: %w", err)
@@ -278,6 +278,7 @@ func (s *service) watchPresence(ctx context.Context) error {
 		if gone = s.nodes.CutOff(); gone && !was {
 			s.cfg.Log.Error("other nodes unreachable: calls are refused, sockets of server processes closed")
 			s.servers.CloseSockets()
+			s.agents.CloseSockets()
 		} else if was && !gone {
 			s.cfg.Log.Info("other nodes reachable again")
 		}

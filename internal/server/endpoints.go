@@ -19,6 +19,7 @@ import (
 	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/operator"
 	"github.com/muster-gg/muster/internal/serversdk"
+	"github.com/muster-gg/muster/internal/serversdk/agent"
 	"github.com/muster-gg/muster/internal/signin"
 	"github.com/muster-gg/muster/internal/signin/query"
 	"github.com/muster-gg/muster/internal/telemetry"
@@ -34,7 +35,7 @@ func (s *service) openGateway(ctx context.Context) (err error) {
 	s.gateway, err = openGateway(ctx, &s.cfg.Gateway, gatewayParts{
 		service: plane, queues: plane, matchmaking: plane, region: s.cfg.Region, secret: gatewaySecret(s.secret),
 		tls: s.listening(), limits: s.limits,
-		metrics: s.metrics.Registerer(), scrape: scrape, begun: s.awaitReady, ready: plane.Ready,
+		metrics: s.metrics.Registry(), scrape: scrape, begun: s.awaitReady, ready: plane.Ready,
 		clock: s.cfg.Clock, log: s.cfg.Log,
 	})
 	return err
@@ -71,6 +72,9 @@ func (s *service) openEndpoints(context.Context) error {
 		Servers: s.plane.Servers(), ProcessMemory: s.cfg.ProcessMemory,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets(),
 	})
+	s.agents = agent.New(agent.Config{
+		Agents: s.plane.Agents(), Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.AgentSockets(),
+	})
 	var describe func(context.Context) any
 	if s.legacy != nil {
 		describe = s.legacy.report
@@ -78,8 +82,9 @@ func (s *service) openEndpoints(context.Context) error {
 	s.operator = operator.New(operator.Config{
 		Legacy: describe, Open: s.cfg.Local(),
 		Region: s.plane, Feed: s.feed, Backup: s.backup, Nodes: operatedNodes{s}, Keys: s.plane, Skew: s.cfg.ClockSkew,
-		Access: s.plane.Access, RegionName: s.cfg.Region, Account: s.cfg.Account, PublicURL: s.signin.PublicURL,
-		Settings: s.settings(), Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log, Lines: s.lines,
+		Metrics: s.recorder.Store, Access: s.plane.Access, RegionName: s.cfg.Region, Account: s.cfg.Account,
+		PublicURL: s.signin.PublicURL, Settings: s.settings(), Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Lines: s.lines,
 	})
 	s.console, err = console.New(console.Config{
 		Calls: handler, Requests: s.operator, Region: s.plane, Access: s.plane, Person: s.signin.Person,
@@ -191,11 +196,13 @@ func (s *service) routes(calls http.Handler) http.Handler {
 			s.query.ServeHTTP(w, r)
 		case operator.Matches(r):
 			s.operator.ServeHTTP(w, r)
-		case !serversdk.Matches(r):
+		case !serversdk.Matches(r) && !agent.Matches(r):
 			calls.ServeHTTP(w, r)
 		case !s.awaitReady(r.Context()):
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "recovering", http.StatusServiceUnavailable)
+		case agent.Matches(r):
+			s.agents.ServeHTTP(w, r)
 		default:
 			s.servers.ServeHTTP(w, r)
 		}

@@ -49,7 +49,7 @@ type gatewayParts struct {
 	legacy      bool          // the service returns ids in the style of the local paths
 	tls         listen.Config // TLS nil: unencrypted only
 	limits      *listen.Limits
-	metrics     prometheus.Registerer
+	metrics     *prometheus.Registry
 	scrape      http.Handler               // serves /metrics for this machine; nil: served elsewhere
 	begun       func(context.Context) bool // waits until requests can be answered; may be nil
 	ready       func(context.Context) error

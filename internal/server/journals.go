@@ -30,10 +30,14 @@ func (s *service) openJournals(ctx context.Context) (err error) {
 		return fmt.Errorf("event feed: %w", err)
 	}
 	s.journals = make([]journal.Journal, s.cfg.Shards)
+	s.timed = make([]*timedJournal, s.cfg.Shards)
 	for i := range s.journals {
-		if s.journals[i], err = s.engine.Journal(ctx, i); err != nil {
+		j, err := s.engine.Journal(ctx, i)
+		if err != nil {
 			return fmt.Errorf("journal of shard %d: %w", i, err)
 		}
+		s.timed[i] = &timedJournal{Journal: j, clock: s.cfg.Clock}
+		s.journals[i] = s.timed[i]
 	}
 	if s.cfg.Cluster.Alone() {
 		return s.identity.raise(s.cfg.Data, region.MaxLevel) // the shards follow when they start

@@ -28,6 +28,7 @@ func (s *service) openRecorder(ctx context.Context) error {
 		Rooms: func(ctx context.Context, shard int) (map[fleet.RoomID]fleet.Counts, error) {
 			return s.plane.CountsOfShard(ctx, shard)
 		},
+		Calls:   func() metrics.Histogram { return metrics.Histogram(s.metrics.CallTimes()) },
 		Catalog: func() *catalog.State { return s.plane.Catalog() },
 		Clock:   s.cfg.Clock, Log: s.cfg.Log, Dropped: s.metrics.MetricsDropped,
 	}
@@ -42,7 +43,7 @@ func (s *service) openRecorder(ctx context.Context) error {
 	}
 	s.recorder = metrics.New(c)
 	s.metrics.Build(buildOf(debug.ReadBuildInfo()))
-	return s.metrics.Registerer().Register(metrics.NewCollector(s.recorder, s.cfg.MaxLabelledFleets))
+	return s.metrics.Registry().Register(metrics.NewCollector(s.recorder, s.cfg.MaxLabelledFleets))
 }
 
 // buildOf returns the version of the program, its commit, and Go's version.

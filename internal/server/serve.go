@@ -35,6 +35,7 @@ func (s *service) serve(ctx context.Context) error {
 	})
 	group.Go(func() error { return s.trail.Run(planeCtx) })
 	group.Go(func() error { return s.recorder.Run(planeCtx) })
+	group.Go(func() error { return s.pusher.Run(planeCtx) })
 	group.Go(s.serveCalls)
 	group.Go(s.serveRest)
 	if s.gateway != nil {
@@ -110,9 +111,9 @@ func (s *service) endpoints(key access.KeyPair) config.Endpoints {
 	return e
 }
 
-// closeEndpoints waits for requests in progress and closes the sockets of the server processes, which then reconnect
-// elsewhere or later. The session gateway is first and has half of the time, because its requests wait for server
-// processes.
+// closeEndpoints waits for requests in progress and closes the sockets of server processes and agents, which then
+// reconnect elsewhere or later. The session gateway is first and has half of the time, because its requests wait for
+// server processes.
 func (s *service) closeEndpoints() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
 	defer cancel()
@@ -120,7 +121,7 @@ func (s *service) closeEndpoints() error {
 	defer cancelFirst()
 	s.operator.Stop()
 	s.console.Stop()
-	err := errors.Join(s.gateway.close(first), s.servers.Close(ctx), s.legacy.close(ctx))
+	err := errors.Join(s.gateway.close(first), s.servers.Close(ctx), s.agents.Close(ctx), s.legacy.close(ctx))
 	var stopping errgroup.Group
 	for _, server := range []interface {
 		Shutdown(context.Context) error

@@ -37,11 +37,13 @@ import (
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/serversdk"
+	"github.com/muster-gg/muster/internal/serversdk/agent"
 	"github.com/muster-gg/muster/internal/shard"
 	"github.com/muster-gg/muster/internal/signin"
 	"github.com/muster-gg/muster/internal/signin/query"
 	"github.com/muster-gg/muster/internal/telemetry"
 	"github.com/muster-gg/muster/internal/telemetry/logring"
+	"github.com/muster-gg/muster/internal/telemetry/otlp"
 )
 
 // historyIndexDir is the directory of the history's index in the data directory. It can be deleted while no service
@@ -64,8 +66,12 @@ func run(ctx context.Context, cfg config.Config) (err error) {
 	complete(&cfg.Process)
 	lines := logring.New(cfg.Clock.Now())
 	cfg.Log = slog.New(lines.Wrap(cfg.Log.Handler()))
+	pushes, err := otlp.Load(cfg.Environ)
+	if err != nil {
+		return err
+	}
 	s := &service{
-		cfg: cfg, lines: lines, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{}),
+		cfg: cfg, lines: lines, pushes: pushes, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{}),
 		complete: make(chan struct{}),
 	}
 	defer closing(&err, s.opened.close)
@@ -138,13 +144,18 @@ type service struct {
 	history  journal.History
 	feed     journal.Feed
 	journals []journal.Journal
-	nodes    *nodes.Nodes // nil: no cluster
+	timed    []*timedJournal // journals
+	disk     diskMeter       // of the data directory
+	nodes    *nodes.Nodes    // nil: no cluster
 	limits   *listen.Limits
 	listener net.Listener
 	plane    *control.Plane
 	scrapes  *sidePort // nil: no separate address for metrics
-	profiler *sidePort // nil: off
+	pushes   *otlp.Settings
+	pusher   *otlp.Pusher // nil: metrics are not pushed
+	profiler *sidePort    // nil: off
 	servers  *serversdk.Endpoint
+	agents   *agent.Endpoint
 	legacy   *legacyPorts // nil: off
 	recorder *metrics.Recorder
 	trail    *audit.Trail
@@ -170,7 +181,7 @@ type service struct {
 func (s *service) open(ctx context.Context) error {
 	for _, open := range []func(context.Context) error{
 		s.openEngine, s.openCertificate, s.openJournals, s.openAudit, s.openRecorder, s.openPort, s.openPlane,
-		s.openMetrics, s.openProfiler,
+		s.openMetrics, s.openPusher, s.openProfiler,
 		s.openLegacy, s.openSignIn, s.openEndpoints, s.openGateway,
 	} {
 		if err := open(ctx); err != nil {
@@ -250,7 +261,8 @@ func (s *service) openPlane(context.Context) (err error) {
 	plane := control.Config{
 		Region: s.cfg.Region, Account: s.cfg.Account, Secret: s.secret,
 		Journals: s.journals, History: s.history, Feed: s.feed, Settings: coreSettings(&s.cfg),
-		SDKEndpoint: endpoint, AgentEndpoint: endpoint, ClockSkew: s.cfg.ClockSkew, SessionMemory: s.cfg.SessionMemory,
+		SDKEndpoint: endpoint, AgentEndpoint: endpoint + agent.Path,
+		ClockSkew: s.cfg.ClockSkew, SessionMemory: s.cfg.SessionMemory,
 		Trail: s.trail, KeyUses: s.keyUses, Tokens: s.tokens, Lifetimes: lifetimes(&s.cfg),
 		Argon2id:    s.argon2id(),
 		HistoryKept: s.cfg.History, HistoryDir: filepath.Join(s.cfg.Data, historyIndexDir),

@@ -14,11 +14,20 @@ import (
 	"github.com/muster-gg/muster/internal/gateway"
 	"github.com/muster-gg/muster/internal/gateway/remote"
 	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/telemetry/otlp"
 )
 
 // RunGateway runs a session gateway until ctx is done or it fails.
 func RunGateway(ctx context.Context, c config.StandaloneGateway) error {
+	pushes, err := otlp.Load(c.Environ)
+	if err != nil {
+		return err
+	}
 	parts, err := standaloneParts(ctx, &c)
+	if err != nil {
+		return err
+	}
+	pusher, err := openPusher(pushes, parts.metrics, "", &c.Process)
 	if err != nil {
 		return err
 	}
@@ -36,6 +45,7 @@ func RunGateway(ctx context.Context, c config.StandaloneGateway) error {
 	reportUnencrypted(parts.log, "gateway-listen", g.listener.Addr(), parts.tls)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(g.run)
+	group.Go(func() error { return pusher.Run(ctx) })
 	if scrapes != nil {
 		reportOpen(parts.log, scrapes.setting, scrapes.listener.Addr())
 		group.Go(func() error { return scrapes.run(ctx) })

@@ -28,7 +28,7 @@ func (s *socket) handle(r *request) {
 		s.reply(stored, nil)
 	case tooMany:
 		f := fault.New(fault.Throttling, "%d requests of this process are pending. Wait for replies.", maxPending)
-		refused := reply{action: r.Action, id: r.RequestID, status: statusOf(f.Kind), message: errorMessage(f)}
+		refused := reply{action: r.Action, id: r.RequestID, status: StatusOf(f.Kind), message: ErrorMessage(f)}
 		s.reply(refused, nil)
 		label, _ := classify(r.Action)
 		s.endpoint.metrics.Replied(label, refused.status, 0)
@@ -164,7 +164,7 @@ func (s *socket) answer(x *exchange, err error, res result) {
 	r := reply{action: x.action, id: x.id, status: 200}
 	if err != nil {
 		f := fault.Of(err)
-		r.status, r.message = statusOf(f.Kind), errorMessage(f)
+		r.status, r.message = StatusOf(f.Kind), ErrorMessage(f)
 		res = nil
 		if r.status >= 500 {
 			s.logger().Error("request of a server process failed", "action", x.action, "error", err)

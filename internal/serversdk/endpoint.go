@@ -3,10 +3,8 @@ package serversdk
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,12 +50,7 @@ type Endpoint struct {
 	metrics   Metrics
 	upgrader  websocket.Upgrader
 	processes registry
-	writers   outbox.Writers
-
-	mu      sync.Mutex
-	closed  bool
-	sockets map[*socket]struct{}
-	running sync.WaitGroup // handshakes, readers and writers
+	sockets   outbox.Sockets[*socket]
 }
 
 // New returns an endpoint. It starts nothing; Close closes its sockets.
@@ -73,20 +66,25 @@ func New(cfg Config) *Endpoint {
 	e := &Endpoint{
 		servers: cfg.Servers, clock: cfg.Clock, log: cfg.Log, metrics: cfg.Metrics, refusals: loglimit.New(cfg.Clock),
 		processes: registry{clock: cfg.Clock, keep: keep, known: make(map[processKey]*process)},
-		sockets:   make(map[*socket]struct{}),
 	}
-	e.writers.Running = &e.running
-	e.upgrader = websocket.Upgrader{
+	e.sockets.Init((*socket).close)
+	e.upgrader = NewUpgrader(e.refuse)
+	return e
+}
+
+// NewUpgrader returns what accepts WebSocket connections of peers that authenticate with a token and write through an
+// outbox. refuse answers a request that is no valid handshake.
+func NewUpgrader(refuse func(w http.ResponseWriter, status int, message string)) websocket.Upgrader {
+	return websocket.Upgrader{
 		HandshakeTimeout: handshakeLimit,
 		ReadBufferSize:   readBuffer,
 		WriteBufferPool:  &sync.Pool{}, // frames are written in outbox.go: sockets need no buffer
-		// Processes authenticate with a token, so the origin does not matter.
+		// Peers authenticate with a token, so the origin does not matter.
 		CheckOrigin: func(*http.Request) bool { return true },
 		Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
-			e.refuse(w, status, string(fault.InvalidRequest)+": "+reason.Error())
+			refuse(w, status, string(fault.InvalidRequest)+": "+reason.Error())
 		},
 	}
-	return e
 }
 
 // Matches reports whether r is the request of a server process for a socket: a GET whose query has a process id. Any
@@ -99,12 +97,12 @@ func Matches(r *http.Request) bool {
 // incomplete request, 403 for invalid credentials or a process id used before, 429 for too many requests, and 500
 // otherwise. It returns when the socket is open.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !e.enter() {
+	if !e.sockets.Enter() {
 		e.refuse(w, http.StatusServiceUnavailable,
 			string(fault.ServiceUnavailable)+": The service is stopping. Try again.")
 		return
 	}
-	defer e.running.Done()
+	defer e.sockets.Running.Done()
 
 	about := parseQuery(r.URL.RawQuery).connect()
 	about.Endpoint = dialed(r)
@@ -113,7 +111,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.refuseFault(w, s, err)
 		return
 	}
-	s.out.Init(&e.writers, s.slow)
+	s.out.Init(&e.sockets.Writers, s.slow)
 	about.Push, about.Replaced = s.push, s.replaced
 	ctx, cancel := context.WithTimeout(r.Context(), connectLimit)
 	defer cancel()
@@ -146,54 +144,13 @@ func incomplete(r *http.Request, p processKey) error {
 	return nil
 }
 
-// enter counts a handshake, unless the endpoint is closed.
-func (e *Endpoint) enter() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return false
-	}
-	e.running.Add(1)
-	return true
-}
-
-// add adds an open socket; false if the endpoint was closed meanwhile.
-func (e *Endpoint) add(s *socket) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return false
-	}
-	e.sockets[s] = struct{}{}
-	return true
-}
-
-func (e *Endpoint) remove(s *socket) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.sockets, s)
-}
-
 // CloseSockets closes all sockets without a Close frame, so that the processes reconnect, to another node if they are
 // routed there.
-func (e *Endpoint) CloseSockets() {
-	e.mu.Lock()
-	open := slices.Collect(maps.Keys(e.sockets))
-	e.mu.Unlock()
-	for _, s := range open {
-		s.close()
-	}
-}
+func (e *Endpoint) CloseSockets() { e.sockets.CloseSockets() }
 
 // Close accepts no more processes, closes all sockets without a Close frame, so that the processes reconnect, and waits
 // for all goroutines. The error is ctx's.
-func (e *Endpoint) Close(ctx context.Context) error {
-	e.mu.Lock()
-	e.closed = true
-	e.mu.Unlock()
-	e.CloseSockets()
-	return e.writers.Wait(ctx)
-}
+func (e *Endpoint) Close(ctx context.Context) error { return e.sockets.Close(ctx) }
 
 // dialed returns the URL that a server process dialed, without the query; "" without a Host header. Behind a proxy that
 // terminates TLS the scheme is that of X-Forwarded-Proto. The client can forge all of it, but only this client is sent

@@ -160,9 +160,7 @@ func TestCutSocketsMayComeBack(t *testing.T) {
 	socket := h.dial(t, goQuery)
 	connection := servers.next(t)
 	for open := 0; open == 0; runtime.Gosched() { // the client sees it slightly earlier than the endpoint
-		h.endpoint.mu.Lock()
-		open = len(h.endpoint.sockets)
-		h.endpoint.mu.Unlock()
+		open = h.endpoint.sockets.Len()
 	}
 	h.endpoint.CloseSockets()
 	socket.expectCut()

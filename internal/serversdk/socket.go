@@ -1,12 +1,10 @@
 package serversdk
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -56,23 +54,8 @@ type socket struct {
 func (s *socket) open(ws *websocket.Conn, connection processes.Connection) {
 	s.connection, s.ws = connection, ws
 	s.memory = s.endpoint.processes.attach(s.process)
-	ws.SetPingHandler(func(data string) error {
-		s.out.Enqueue(websocket.PongMessage, []byte(data))
-		return nil
-	})
-	// A Close is echoed, as RFC 6455 section 5.5.1 requires: the C# edition waits for it, and the C++ edition does not
-	// reconnect after it.
-	ws.SetCloseHandler(func(code int, _ string) error {
-		s.out.Enqueue(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""))
-		s.out.Finish()
-		return nil
-	})
 	s.endpoint.metrics.Opened()
-	s.endpoint.running.Add(1) // before writers may start
-	s.out.Open(ws.NetConn())
-	if !s.endpoint.add(s) {
-		s.close()
-	}
+	s.endpoint.sockets.Start(s, &s.out, ws)
 	go s.read()
 }
 
@@ -80,7 +63,7 @@ func (s *socket) open(ws *websocket.Conn, connection processes.Connection) {
 // answered at once: the C# edition sends one before every message and treats the connection as broken after 5 s without
 // a Pong.
 func (s *socket) read() {
-	defer s.endpoint.running.Done()
+	defer s.endpoint.sockets.Running.Done()
 	defer s.leave()
 	for {
 		kind, message, err := s.ws.NextReader()
@@ -101,7 +84,7 @@ func (s *socket) read() {
 func (s *socket) receive(message io.Reader) bool {
 	buf := outbox.NewBuffer()
 	defer buf.Free()
-	if err := readMessage(buf, message); err != nil {
+	if err := buf.ReadMessage(message, maxMessage); err != nil {
 		return false
 	}
 	if len(buf.Bytes) > maxMessage {
@@ -116,22 +99,6 @@ func (s *socket) receive(message io.Reader) bool {
 	s.hosted = r.GameSessionID
 	s.handle(&r)
 	return true
-}
-
-// readMessage reads a message, up to slightly more than maxMessage.
-func readMessage(b *outbox.Buffer, message io.Reader) error {
-	for len(b.Bytes) <= maxMessage {
-		b.Bytes = slices.Grow(b.Bytes, bytes.MinRead)
-		n, err := message.Read(b.Bytes[len(b.Bytes):cap(b.Bytes)])
-		b.Bytes = b.Bytes[:len(b.Bytes)+n]
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // reasonOf returns the error of a decoder without the quoted data.
@@ -159,7 +126,7 @@ func (s *socket) leave() {
 	}
 	s.connection.Disconnected()
 	s.endpoint.processes.detach(s.memory)
-	s.endpoint.remove(s)
+	s.endpoint.sockets.Remove(s)
 	s.endpoint.metrics.Closed()
 	s.logInfo("server process disconnected")
 }

@@ -184,9 +184,7 @@ func TestRepliesAreForgottenInTime(t *testing.T) {
 }
 
 func (h *harness) sockets() int {
-	h.endpoint.mu.Lock()
-	defer h.endpoint.mu.Unlock()
-	return len(h.endpoint.sockets)
+	return h.endpoint.sockets.Len()
 }
 
 func TestFragmentedMessage(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// statusOf returns the status of a reply or a refused handshake. The SDKs know 400, 401, 403, 404, 409 and 429; other
+// StatusOf returns the status of a reply or a refused handshake. The SDKs know 400, 401, 403, 404, 409 and 429; other
 // statuses are internal errors.
 // Source: server SDK 5, the conversion of status codes to GameLift errors.
-func statusOf(kind fault.Kind) int {
+func StatusOf(kind fault.Kind) int {
 	switch kind {
 	case fault.InvalidRequest, fault.Serialization:
 		return http.StatusBadRequest
@@ -39,14 +39,14 @@ const connectAction = "$connect"
 // second.
 func (e *Endpoint) refuseFault(w http.ResponseWriter, s *socket, err error) {
 	f := fault.Of(err)
-	status := statusOf(f.Kind)
+	status := StatusOf(f.Kind)
 	if status >= http.StatusInternalServerError {
 		e.logRefusal(slog.LevelError, "server process not accepted", s.process, slog.Any("error", err))
 	} else {
 		e.logRefusal(slog.LevelWarn, "server process refused", s.process,
 			slog.Int("status", status), slog.String("reason", loglimit.Clip(f.Message)))
 	}
-	e.refuse(w, status, errorMessage(f))
+	e.refuse(w, status, ErrorMessage(f))
 }
 
 // logRefusal logs a refused handshake. The ids are the client's, of any length.
@@ -61,14 +61,18 @@ func (e *Endpoint) logRefusal(level slog.Level, message string, p processKey, de
 	}, details...)...)
 }
 
-// refuse answers a handshake with the body that GameLift sends. Source: AWS re:Post, the answer to a throttled InitSDK.
 func (e *Endpoint) refuse(w http.ResponseWriter, status int, message string) {
 	e.metrics.Refused(status)
+	Refuse(w, status, message)
+}
+
+// Refuse answers a handshake with the body that GameLift sends. Source: AWS re:Post, the answer to a throttled InitSDK.
+func Refuse(w http.ResponseWriter, status int, message string) {
 	body := reply{action: connectAction, id: connectAction, status: status, message: message}.appendTo(nil, nil)
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the peer may have closed the connection
 }
 
-// errorMessage is the exception and its text, as SDKs expect it.
-func errorMessage(f *fault.Error) string { return string(f.Kind) + ": " + f.Message }
+// ErrorMessage returns the exception and its text, as SDKs expect it.
+func ErrorMessage(f *fault.Error) string { return string(f.Kind) + ": " + f.Message }

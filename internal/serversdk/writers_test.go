@@ -40,7 +40,7 @@ func TestManySocketsAtOnce(t *testing.T) {
 	}
 	servers.release()
 	reading.Wait()
-	if n := h.endpoint.writers.Waiting(); n != 0 {
+	if n := h.endpoint.sockets.Writers.Waiting(); n != 0 {
 		t.Errorf("%d sockets still wait for a writer", n)
 	}
 }

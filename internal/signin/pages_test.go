@@ -589,7 +589,7 @@ func TestContrast(t *testing.T) {
 		check(3, "field", "surface", "raised")
 		check(3, "accent", "raised", "idle-tint")
 		for _, state := range []string{"good", "wait", "bad", "idle"} {
-			check(4.5, state, state+"-tint")
+			check(4.5, state, state+"-tint", "surface")
 		}
 	}
 }

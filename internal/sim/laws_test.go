@@ -101,8 +101,13 @@ func (w *world) roomLaw(r *fleet.Room, e any) string {
 		p := status(e.ProcessKey)
 		return unless(p.Status == fleet.ProcessIdle || p.Status == fleet.ProcessHosting, "the process does not run")
 	case *fleet.ProcessHasEnded:
-		p := status(e.ProcessKey)
-		return processEndLaw(r, p, e) + w.endLaw(r.ID(), p, e.Reason)
+		p, law := status(e.ProcessKey), *e
+		if s := w.byKey[serverKey{r.ID(), e.ProcessKey}]; s != nil && s.reported && e.Reason == fleet.EndedCrashed {
+			law.Reason = fleet.EndedItself // its agent knows, so nothing is waited for
+		}
+		return processEndLaw(r, p, &law) + w.endLaw(r.ID(), p, law.Reason)
+	case *fleet.ProcessExited:
+		return unless(!alive(status(e.ProcessKey)), "the process lives")
 	case *fleet.ProcessForgotten:
 		return unless(status(e.ProcessKey).Status == fleet.ProcessEnded, "the process has not ended")
 	case *fleet.GameSessionCreated:

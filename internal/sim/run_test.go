@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
 )
 
@@ -70,6 +71,7 @@ var actions = []action{
 	{"read", 20, (*world).curious},
 	{"drop a socket", 4, (*world).flicker},
 	{"kill a server", 2, (*world).killServer},
+	{"stop a compute", 1, (*world).stopCompute},
 	{"crash", 2, (*world).crashNode},
 	{"cut off", 3, (*world).cutNode},
 	{"move", 2, (*world).moveOwner},
@@ -111,6 +113,13 @@ func (w *world) flicker() {
 func (w *world) killServer() {
 	if s := w.someServer(); s != nil {
 		s.stop()
+	}
+}
+
+// stopCompute is the report of an agent whose compute is interrupted, or has stopped.
+func (w *world) stopCompute() {
+	if s := w.someServer(); s != nil {
+		s.ask(fleet.StopCompute{Name: s.key.Compute, Stopped: w.chance(30)}, nil)
 	}
 }
 

@@ -18,6 +18,8 @@ type server struct {
 	ready bool
 	hung  bool // it reports no health and does not end when asked
 
+	reported bool // its agent has reported its end, or is about to
+
 	session string // that it was told to start
 	asking  bool   // it is about to announce a socket
 }
@@ -225,12 +227,24 @@ func (s *server) end() {
 	})
 }
 
-// stop is the end of the process without a word.
+// stop is the end of the process without a word. If an agent has started it, the agent reports the end.
 func (s *server) stop() {
 	if s.alive {
 		s.alive = false
 		s.drop()
+		if s.w.chance(50) {
+			s.w.in(s.w.between(0, 5*time.Second), func(*world) { s.exited() })
+		}
 	}
+}
+
+func (s *server) exited() {
+	s.reported = true
+	s.ask(fleet.ExitProcess{ProcessKey: s.key, Reason: fleet.ExitCrashed}, func(_ any, err error) {
+		if undecided(err) {
+			s.w.in(s.w.between(time.Second, 5*time.Second), func(*world) { s.exited() })
+		}
+	})
 }
 
 // drop closes the socket; the service notices after a while.

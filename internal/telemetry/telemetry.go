@@ -47,12 +47,8 @@ type Metrics struct {
 	snapshots       *prometheus.CounterVec
 	refusals        prometheus.Counter
 
-	sockets       prometheus.Gauge
-	handshakes    *prometheus.CounterVec
-	actions       *prometheus.CounterVec
-	actionSeconds *prometheus.HistogramVec
-	pushes        *prometheus.CounterVec
-	slow          prometheus.Counter
+	servers, agents serversdk.Metrics // sockets
+
 	webhooks      *prometheus.CounterVec
 	auditDropped  prometheus.Counter
 	framesDropped prometheus.Counter
@@ -99,15 +95,8 @@ func (m *Metrics) makeShards() {
 }
 
 func (m *Metrics) makeSockets() {
-	m.sockets = m.gauge("muster_server_process_sockets", "Open sockets of server processes.")
-	m.handshakes = m.counters("muster_server_process_refusals_total",
-		"Refused connections of server processes.", "status")
-	m.actions = m.counters("muster_server_process_actions_total", "Answered requests of server processes.",
-		"action", "status")
-	m.actionSeconds = m.histograms("muster_server_process_action_seconds",
-		"Time to answer a request of a server process.", seconds, "action")
-	m.pushes = m.counters("muster_server_process_pushes_total", "Messages pushed to server processes.", "action")
-	m.slow = m.counter("muster_server_process_slow_total", "Sockets closed because their process did not read.")
+	m.servers = m.socketsOf("muster_server_process_", "a server process", "server processes", "process")
+	m.agents = m.socketsOf("muster_agent_", "an agent", "agents", "agent")
 	m.auditDropped = m.counter("muster_audit_dropped_total", "Records of the audit trail that were dropped, because "+
 		"its stream was too slow.")
 	m.framesDropped = m.counter("muster_metrics_dropped_total", "Records of metrics that were dropped, because their "+
@@ -120,8 +109,8 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Registerer registers the metrics of other parts.
-func (m *Metrics) Registerer() prometheus.Registerer { return m.registry }
+// Registry returns the registry, in which other parts register their metrics.
+func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
 // Call counts an answered API call; exception is "" for success.
 func (m *Metrics) Call(operation, exception string, took float64, bytesIn, bytesOut int) {
@@ -183,17 +172,29 @@ func (m *Metrics) Build(version, commit, goVersion string) {
 func (m *Metrics) Webhook(outcome string) { m.webhooks.WithLabelValues(outcome).Inc() }
 
 // Sockets returns the hooks of the endpoint for server processes.
-func (m *Metrics) Sockets() serversdk.Metrics {
+func (m *Metrics) Sockets() serversdk.Metrics { return m.servers }
+
+// AgentSockets returns the hooks of the endpoint for agents.
+func (m *Metrics) AgentSockets() serversdk.Metrics { return m.agents }
+
+// socketsOf makes the metrics of sockets; the last three arguments name the peers in their descriptions.
+func (m *Metrics) socketsOf(prefix, peer, peers, reader string) serversdk.Metrics {
+	open := m.gauge(prefix+"sockets", "Open sockets of "+peers+".")
+	refusals := m.counters(prefix+"refusals_total", "Refused connections of "+peers+".", "status")
+	actions := m.counters(prefix+"actions_total", "Answered requests of "+peers+".", "action", "status")
+	took := m.histograms(prefix+"action_seconds", "Time to answer a request of "+peer+".", seconds, "action")
+	pushes := m.counters(prefix+"pushes_total", "Messages pushed to "+peers+".", "action")
+	slow := m.counter(prefix+"slow_total", "Sockets closed because their "+reader+" did not read.")
 	return serversdk.Metrics{
-		Opened:  m.sockets.Inc,
-		Closed:  m.sockets.Dec,
-		Refused: func(status int) { m.handshakes.WithLabelValues(strconv.Itoa(status)).Inc() },
-		Replied: func(action string, status int, took time.Duration) {
-			m.actions.WithLabelValues(action, strconv.Itoa(status)).Inc()
-			m.actionSeconds.WithLabelValues(action).Observe(took.Seconds())
+		Opened:  open.Inc,
+		Closed:  open.Dec,
+		Refused: func(status int) { refusals.WithLabelValues(strconv.Itoa(status)).Inc() },
+		Replied: func(action string, status int, duration time.Duration) {
+			actions.WithLabelValues(action, strconv.Itoa(status)).Inc()
+			took.WithLabelValues(action).Observe(duration.Seconds())
 		},
-		Pushed: func(action string) { m.pushes.WithLabelValues(action).Inc() },
-		Slow:   m.slow.Inc,
+		Pushed: func(action string) { pushes.WithLabelValues(action).Inc() },
+		Slow:   slow.Inc,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +49,10 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	k.Pushed("CreateGameSession")
 	k.Slow()
 
+	if h := m.CallTimes(); h.Count != 2 || h.Sum != .004 || h.Counts[slices.Index(h.Bounds, .0025)] != 2 ||
+		h.Counts[slices.Index(h.Bounds, .001)] != 0 {
+		t.Errorf("the times of calls are %+v", h)
+	}
 	got := scrape(t, m)
 	for _, line := range []string{
 		`muster_api_calls_total{exception="",operation="CreateFleet"} 1`,

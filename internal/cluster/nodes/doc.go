@@ -4,5 +4,5 @@
 //
 // They are NATS messages with subjects that begin with "muster": muster.applied.NODE asks whether a node has applied a
 // record, muster.tell.NODE is a message from a node to all others, muster.ask.NODE is a question to the leading node,
-// muster.standstill.NODE pauses a node for a backup.
+// muster.standstill.NODE pauses a node for a backup, muster.figures.NODE asks for figures of a node.
 package nodes

@@ -51,6 +51,7 @@ func (n *Nodes) subscribe() (unsubscribe func(), err error) {
 	for subject, handle := range map[string]nats.MsgHandler{
 		appliedSubject + n.cfg.Node: n.applied,
 		pauseSubject + n.cfg.Node:   func(m *nats.Msg) { n.pauser.handle(ctx, m) },
+		figuresSubject + n.cfg.Node: n.giveFigures,
 		tellSubject + "*":           n.receiveTell,
 		askSubject + n.cfg.Node:     func(m *nats.Msg) { working.Go(func() { n.asked(m) }) },
 	} {

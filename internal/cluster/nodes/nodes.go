@@ -44,6 +44,9 @@ type Config struct {
 	// the nodes that have ever been members.
 	Level func(ctx context.Context, known []cluster.Member) (int, error)
 
+	// Figures describes this node to the others. It is called while Run runs.
+	Figures func() []byte
+
 	Clock clockwork.Clock
 	Log   *slog.Logger
 }

@@ -18,6 +18,9 @@ type Options struct {
 	Progress func(Progress)       // called regularly and at the end; may be nil
 }
 
+// DefaultSeed is the seed of the random batches, of muster match simulate and of the console alike.
+const DefaultSeed = 1
+
 // Progress is the state of a running simulation.
 type Progress struct {
 	At             time.Duration // simulated time

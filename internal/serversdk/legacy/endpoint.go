@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -65,13 +64,10 @@ type Endpoint struct {
 	Config
 	lines    *loglimit.Limiter
 	upgrader websocket.Upgrader
-	writers  outbox.Writers
-	running  sync.WaitGroup // readers, writers and connecting
+	sockets  outbox.Sockets[*socket] // Running has the requests, too
 
 	mu      sync.Mutex
-	closed  bool
 	servers map[serverKey]*server
-	sockets map[link]struct{}
 	swept   time.Time
 	sweepAt int // number of servers
 }
@@ -100,9 +96,9 @@ func New(c Config) *Endpoint {
 	}
 	e := &Endpoint{
 		Config: c, lines: loglimit.New(c.Clock),
-		servers: map[serverKey]*server{}, sockets: map[link]struct{}{}, swept: c.Clock.Now(), sweepAt: 1000,
+		servers: map[serverKey]*server{}, swept: c.Clock.Now(), sweepAt: 1000,
 	}
-	e.writers.Running = &e.running
+	e.sockets.Init((*socket).close)
 	e.upgrader = websocket.Upgrader{
 		HandshakeTimeout: 5 * time.Second,
 		ReadBufferSize:   readBuffer,
@@ -118,10 +114,10 @@ func (e *Endpoint) admitted(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case fromWebPage(r.Header.Get("Origin")):
 		e.refuse(w, http.StatusForbidden, "Web pages may not connect here: the request has the Origin of one.")
-	case !e.enter():
+	case !e.sockets.Enter():
 		e.refuse(w, http.StatusServiceUnavailable, "The service is stopping. Try again.")
 	case !e.Ready(r.Context()):
-		e.running.Done()
+		e.sockets.Running.Done()
 		e.refuse(w, http.StatusServiceUnavailable, "The service is starting or recovering. Try again.")
 	default:
 		return true
@@ -134,16 +130,6 @@ func (e *Endpoint) admitted(w http.ResponseWriter, r *http.Request) bool {
 func fromWebPage(origin string) bool {
 	scheme, _, ok := strings.Cut(origin, "://")
 	return origin == "null" || ok && scheme != "ws" && scheme != "wss"
-}
-
-// enter counts a request, unless the endpoint is closed.
-func (e *Endpoint) enter() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.closed {
-		e.running.Add(1)
-	}
-	return !e.closed
 }
 
 func (e *Endpoint) refuse(w http.ResponseWriter, status int, message string) {
@@ -198,34 +184,9 @@ func (e *Endpoint) forget(s *server) {
 	}
 }
 
-// add adds an open socket; false if the endpoint was closed meanwhile.
-func (e *Endpoint) add(l link) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.closed {
-		e.sockets[l] = struct{}{}
-	}
-	return !e.closed
-}
-
-func (e *Endpoint) remove(l link) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.sockets, l)
-}
-
 // Close accepts no more game servers, closes all sockets without a Close frame, so that the game servers reconnect, and
 // waits for all goroutines. The error is ctx's.
-func (e *Endpoint) Close(ctx context.Context) error {
-	e.mu.Lock()
-	e.closed = true
-	open := slices.Collect(maps.Keys(e.sockets))
-	e.mu.Unlock()
-	for _, l := range open {
-		l.close()
-	}
-	return e.writers.Wait(ctx)
-}
+func (e *Endpoint) Close(ctx context.Context) error { return e.sockets.Close(ctx) }
 
 // addressOf returns the address of the machine of a client. All addresses of this machine are the same: the SDK for C#
 // may use IPv4 for one port and IPv6 for the other.

@@ -19,7 +19,7 @@ func (e *Endpoint) servePushes(w http.ResponseWriter, r *http.Request) {
 	if !e.admitted(w, r) {
 		return
 	}
-	defer e.running.Done()
+	defer e.sockets.Running.Done()
 	q := r.URL.Query()
 	switch {
 	case !websocket.IsWebSocketUpgrade(r):
@@ -50,7 +50,7 @@ func (e *Endpoint) serveCall(w http.ResponseWriter, r *http.Request) {
 	if !e.admitted(w, r) {
 		return
 	}
-	defer e.running.Done()
+	defer e.sockets.Running.Done()
 	pid, target := r.Header.Get("gamelift-server-pid"), r.Header.Get("gamelift-target")
 	switch {
 	case r.Method != http.MethodPost:

@@ -251,7 +251,7 @@ func (s *server) readied(over link, err error, done func(string, error)) {
 
 // inBackground calls f in a goroutine that Close waits for.
 func (s *server) inBackground(f func(ctx context.Context)) {
-	s.endpoint.running.Go(func() {
+	s.endpoint.sockets.Running.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), connectLimit)
 		defer cancel()
 		f(ctx)

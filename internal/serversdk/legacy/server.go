@@ -18,7 +18,6 @@ type link interface {
 	// push sends a push. started is called once with the answer to it, if the protocol has one: nil if the game server
 	// has accepted it.
 	push(p push, started func(error))
-	close()
 }
 
 // about is what a game server says of itself.

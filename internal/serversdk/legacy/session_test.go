@@ -79,7 +79,7 @@ func FuzzSession(f *testing.F) {
 			t.Fatal(err)
 		}
 		k := &socket{endpoint: e, server: s}
-		k.out.Init(&e.writers, k.slow)
+		k.out.Init(&e.sockets.Writers, k.slow)
 		s.open(k)
 		s.push(game("g"))
 		s.push(processes.TerminateProcessPush{})
@@ -98,7 +98,7 @@ func FuzzSession(f *testing.F) {
 		if k.receive(websocket.BinaryMessage, data) == nil {
 			t.Error("a binary frame without a request is accepted")
 		}
-		e.running.Wait()
+		e.sockets.Running.Wait()
 		k.left()
 		if err := e.Close(context.Background()); err != nil {
 			t.Error(err)

@@ -23,7 +23,7 @@ func (e *Endpoint) serveSocketIO(w http.ResponseWriter, r *http.Request) {
 	if !e.admitted(w, r) {
 		return
 	}
-	defer e.running.Done()
+	defer e.sockets.Running.Done()
 	q := r.URL.Query()
 	switch {
 	case !strings.HasPrefix(r.URL.Path, "/socket.io"):
@@ -105,7 +105,7 @@ type waitingAck struct {
 // newSocket returns a socket that is not open. Pushes may be queued, behind the frames that open socket.io.
 func newSocket(e *Endpoint, s *server, plain bool) *socket {
 	k := &socket{endpoint: e, server: s, plain: plain}
-	k.out.Init(&e.writers, k.slow)
+	k.out.Init(&e.sockets.Writers, k.slow)
 	if !plain {
 		// The second frame is not asked for: clients that speak Engine.IO 3 wait for it.
 		k.out.Enqueue(websocket.TextMessage, openFrame(uuid.NewString(), &e.Config))
@@ -118,22 +118,9 @@ func newSocket(e *Endpoint, s *server, plain bool) *socket {
 func (k *socket) serve(ws *websocket.Conn) {
 	k.ws = ws
 	ws.SetReadLimit(maxMessage)
-	ws.SetPingHandler(func(data string) error {
-		k.out.Enqueue(websocket.PongMessage, []byte(data))
-		return nil
-	})
-	ws.SetCloseHandler(func(code int, _ string) error {
-		k.out.Enqueue(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""))
-		k.out.Finish()
-		return nil
-	})
 	k.endpoint.Metrics.Opened()
-	k.endpoint.running.Add(1)
-	k.out.Open(ws.NetConn())
 	k.extend()
-	if !k.endpoint.add(k) {
-		k.close()
-	}
+	k.endpoint.sockets.Start(k, &k.out, ws)
 	go k.read()
 }
 
@@ -141,7 +128,7 @@ func (k *socket) serve(ws *websocket.Conn) {
 // have sent nothing else. Its frame is small, and the rest is in take, because the stack of an idle reader would be
 // twice as large otherwise.
 func (k *socket) read() {
-	defer k.endpoint.running.Done()
+	defer k.endpoint.sockets.Running.Done()
 	defer k.left()
 	for {
 		kind, from, err := k.ws.NextReader()
@@ -333,7 +320,7 @@ func (k *socket) left() {
 		w.answered(errLost)
 	}
 	server.leave(k, k.leaving)
-	k.endpoint.remove(k)
+	k.endpoint.sockets.Remove(k)
 	k.endpoint.Metrics.Closed()
 	k.endpoint.say("client disconnected", "process", server.processID())
 }

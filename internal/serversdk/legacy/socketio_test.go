@@ -187,11 +187,7 @@ func TestPushesGoToOneSocket(t *testing.T) {
 	}
 }
 
-func (r *rig) sockets() int {
-	r.endpoint.mu.Lock()
-	defer r.endpoint.mu.Unlock()
-	return len(r.endpoint.sockets)
-}
+func (r *rig) sockets() int { return r.endpoint.sockets.Len() }
 
 // TestAcknowledgements are the answers to StartGameSession. "" is none.
 func TestAcknowledgements(t *testing.T) {
@@ -628,11 +624,11 @@ func TestClose(t *testing.T) {
 func TestCloseWaits(t *testing.T) {
 	r := newRig(t)
 	r.ready()
-	r.endpoint.running.Add(1)
+	r.endpoint.sockets.Running.Add(1)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := r.endpoint.Close(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Close returns %v", err)
 	}
-	r.endpoint.running.Done()
+	r.endpoint.sockets.Running.Done()
 }

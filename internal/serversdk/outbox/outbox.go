@@ -4,11 +4,16 @@
 package outbox
 
 import (
+	"bytes"
 	"encoding/binary"
+	"io"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/gorilla/websocket"
 )
 
 const (
@@ -39,6 +44,22 @@ func (b *Buffer) Free() {
 	}
 }
 
+// ReadMessage appends a received message, up to slightly more than limit bytes.
+func (b *Buffer) ReadMessage(message io.Reader, limit int) error {
+	for len(b.Bytes) <= limit {
+		b.Bytes = slices.Grow(b.Bytes, bytes.MinRead)
+		n, err := message.Read(b.Bytes[len(b.Bytes):cap(b.Bytes)])
+		b.Bytes = b.Bytes[:len(b.Bytes)+n]
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // An Outbox is the frames for one connection. Frames may be queued before it is opened.
 type Outbox struct {
 	writers *Writers
@@ -66,6 +87,20 @@ func (o *Outbox) Open(conn net.Conn) {
 	if closed {
 		o.Close()
 	}
+}
+
+// answer answers the Pings and the Close that a connection receives. A Close is echoed, as RFC 6455 section 5.5.1
+// requires: server SDK 5 for C# waits for it, and the one for C++ does not reconnect after it.
+func (o *Outbox) answer(ws *websocket.Conn) {
+	ws.SetPingHandler(func(data string) error {
+		o.Enqueue(websocket.PongMessage, []byte(data))
+		return nil
+	})
+	ws.SetCloseHandler(func(code int, _ string) error {
+		o.Enqueue(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""))
+		o.Finish()
+		return nil
+	})
 }
 
 // Finishing reports whether the outbox will close the connection when everything queued has been written.

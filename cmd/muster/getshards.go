@@ -1,0 +1,74 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-gg/muster/internal/operator"
+)
+
+func (a *app) getNodesCommand() *cobra.Command {
+	return a.viewCommand(help{
+		use:   "nodes",
+		short: "List the nodes that are up, with their disks and versions",
+		long: `List the nodes that are up, or the service if it runs alone: shards that each owns, the
+size of its data directory, free bytes on that file system, and records of the journals
+that it has not read yet. "muster cluster nodes" lists all nodes of a cluster, with the
+copies that they have.`,
+		example: `  muster get nodes
+  muster get nodes -o wide`,
+	}, cobra.NoArgs, func(ctx context.Context, o *operatorCall, _ []string) error {
+		var list operator.ShardList
+		if err := o.ask(ctx, path("shards"), &list); err != nil {
+			return err
+		}
+		owned := map[string]int{}
+		for _, s := range list.Shards {
+			owned[s.Owner]++
+		}
+		return o.show(map[string]any{"nodes": list.Nodes}, func(to io.Writer) {
+			o.line(to, cells{"NODE", "SHARDS", "DATA BYTES", "FREE BYTES", "LAG", "VERSION"}, "DISK BYTES", "NATS")
+			for _, n := range list.Nodes {
+				o.line(to, cells{n.Name, owned[n.Name], n.DiskUsed, n.DiskFree, n.Lag, cmp.Or(n.Version, n.Problem)},
+					n.DiskSize, n.Engine)
+			}
+		})
+	})
+}
+
+func (a *app) getShardsCommand() *cobra.Command {
+	return a.viewCommand(help{
+		use:   "shards",
+		short: "List the shards with their owners, journals and snapshots",
+		long: `List the shards: owner, newest record of the journal, records that the called node has
+not read yet, how long the newest 1,000 appends of the owner took, and the newest
+snapshot with the last record that it includes.`,
+		example: `  muster get shards
+  muster get shards -o wide`,
+	}, cobra.NoArgs, func(ctx context.Context, o *operatorCall, _ []string) error {
+		var list operator.ShardList
+		if err := o.ask(ctx, path("shards"), &list); err != nil {
+			return err
+		}
+		return o.show(map[string]any{"shards": list.Shards}, func(to io.Writer) {
+			o.line(to, cells{"SHARD", "OWNER", "LAST", "LAG", "P50", "P99", "SNAPSHOT", "AGE"}, "JOURNAL BYTES",
+				"SNAPSHOT BYTES", "PROBLEM")
+			for _, s := range list.Shards {
+				var p50, p99, upTo, age, size any = "", "", "", "", ""
+				if t := s.Append; t != nil {
+					p50, p99 = fmt.Sprintf("%.2fms", t.P50), fmt.Sprintf("%.2fms", t.P99)
+				}
+				if n := s.Snapshot; n != nil {
+					upTo, size = n.Last, n.Bytes
+					age = a.time().Now().Sub(n.Time).Round(time.Second).String()
+				}
+				o.line(to, cells{s.Number, s.Owner, s.Last, s.Lag, p50, p99, upTo, age}, s.Bytes, size, s.Problem)
+			}
+		})
+	})
+}

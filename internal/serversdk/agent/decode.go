@@ -1,0 +1,73 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+const (
+	// maxMessage is the maximum size of a message from an agent, in bytes.
+	maxMessage = 1 << 20
+	// maxName bounds Action, RequestId and other names in bytes; those of agents are at most 41.
+	maxName = 128
+	// maxProcesses is the maximum number of processes in a heartbeat. A compute runs 50.
+	maxProcesses = 1000
+)
+
+// A request is a message of an agent: the envelope and the fields of all actions together. A missing or null field has
+// its zero value, names match in any case, and unknown fields are ignored, as agents do with replies.
+type request struct {
+	Action, RequestId string
+
+	Status            string
+	ProcessList       []string
+	ProcessId         string
+	TerminationReason string
+}
+
+// decodeRequest reads a message. ignored is why it cannot be answered: it is no JSON object, or has no valid envelope.
+// invalid is why the request is refused.
+func decodeRequest(data []byte) (r request, ignored, invalid error) {
+	err := json.Unmarshal(data, &r)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		// the other fields were read
+		invalid = fault.New(fault.InvalidRequest, "%s has a value of the wrong type", wrong.Field)
+	} else if err != nil {
+		return r, errors.New("it is no JSON object"), nil
+	}
+	if !isName(r.Action) || !isName(r.RequestId) {
+		return r, errors.New("it needs Action and RequestId of 1 to 128 bytes"), nil
+	}
+	if invalid == nil {
+		invalid = r.problem()
+	}
+	return r, nil, invalid
+}
+
+// problem returns an error for a request that is invalid in any state.
+func (r *request) problem() error {
+	switch r.Action {
+	case actionHeartbeat:
+		if len(r.ProcessList) > maxProcesses {
+			return fault.New(fault.InvalidRequest, "ProcessList has %d elements; the maximum is %d", len(r.ProcessList),
+				maxProcesses)
+		}
+		for _, id := range r.ProcessList {
+			if !isName(id) {
+				return fault.New(fault.InvalidRequest, "ProcessList has an element without 1 to %d bytes", maxName)
+			}
+		}
+	case actionProcessExited:
+		if !isName(r.ProcessId) {
+			return fault.New(fault.InvalidRequest, "ProcessId must have 1 to %d bytes", maxName)
+		}
+		if !isName(r.TerminationReason) {
+			return fault.New(fault.InvalidRequest, "TerminationReason must have 1 to %d bytes", maxName)
+		}
+	}
+	return nil
+}
+
+func isName(s string) bool { return s != "" && len(s) <= maxName }
