@@ -1,13 +1,16 @@
 package console
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +18,8 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +30,7 @@ import (
 	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/policy"
+	"github.com/muster-gg/muster/internal/style"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
@@ -42,6 +48,8 @@ type world struct {
 	changed chan struct{}
 
 	redirects bool // requests of operators
+	mu        sync.Mutex
+	until     time.Time // the deadline of the last call; zero: none
 }
 
 func newWorld(t *testing.T, change ...func(*Config)) *world {
@@ -64,15 +72,24 @@ func newWorld(t *testing.T, change ...func(*Config)) *world {
 	return w
 }
 
-func (w *world) Invoke(_ context.Context, id *access.Identity, _ access.Origin, operation string, in any) (any, error) {
+func (w *world) Invoke(ctx context.Context, id *access.Identity, _ access.Origin, operation string, in any) (
+	any, error,
+) {
 	if id == nil {
 		w.Error("a call without an identity")
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.until, _ = ctx.Deadline()
 	w.calls, w.inputs[operation] = append(w.calls, operation), in
 	if err := w.fails[operation]; err != nil {
 		return nil, err
 	}
-	if out := w.answers[operation]; out != nil {
+	switch out := w.answers[operation].(type) {
+	case nil:
+	case func(any) any:
+		return out(in), nil
+	default:
 		return out, nil
 	}
 	return nil, fault.New(fault.NotFound, "no answer for %s", operation)
@@ -89,6 +106,8 @@ func (w *world) InvokeJSON(_ context.Context, _ *access.Identity, _ access.Origi
 func (w *world) Changes() (changed <-chan struct{}, end func()) { return w.changed, func() {} }
 
 func (w *world) Timeline(_ context.Context, id string, players int) (*control.Timeline, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.inputs["Timeline"] = fmt.Sprint(id, " ", players)
 	if t, ok := w.answers["Timeline"].(*control.Timeline); ok {
 		return t, nil
@@ -106,18 +125,23 @@ func (w *world) PermitsSome(_ *access.Identity, action policy.Action) bool {
 
 // emptyLists are requests that pages make beside others, and that find nothing in most tests.
 var emptyLists = regexp.MustCompile(
-	"^GET /v1/(overview|game-sessions|players/.+|(queues|configurations)/[^/]+/[a-z]+)$")
+	"^GET /v1/(overview|fleets|latency|shards|game-sessions|players/.+|(queues|configurations)/[^/]+/[a-z]+)$")
 
 // ServeLocal answers a request of operators from the table, by its method and path.
 func (w *world) ServeLocal(out http.ResponseWriter, r *http.Request, id *access.Identity, _ access.Origin) error {
 	if id == nil {
 		w.Error("a request without an identity")
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.redirects {
 		http.Redirect(out, r, "/v1/", http.StatusMovedPermanently)
 		return nil
 	}
 	name := r.Method + " " + r.URL.Path
+	if name == "GET /v1/views" { // of all pages
+		return json.NewEncoder(out).Encode(w.answers[name])
+	}
 	w.calls = append(w.calls, name)
 	if r.Body != nil {
 		body, err := io.ReadAll(r.Body)
@@ -147,6 +171,8 @@ func (w *world) ServeLocal(out http.ResponseWriter, r *http.Request, id *access.
 }
 
 func (w *world) Permits(_ *access.Identity, _ access.Origin, action policy.Action, resources ...string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.inputs[action.String()] = resources
 	return w.fails[action.String()] == nil
 }
@@ -179,15 +205,28 @@ func (w *world) do(method, path string, form url.Values, change ...func(*http.Re
 // hostile is a text of somebody who attacks the page.
 const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>` + "\u202e'{{.}}"
 
-// fill sets all that a value has: texts to hostile ones, numbers to 7, times, one element in each list.
+// fill sets all that a value has: texts to hostile ones, numbers to 7, times, one element in each list and map.
 func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem())
 	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			text, _ := json.Marshal(map[string]string{hostile: hostile})
+			v.SetBytes(text)
+			return
+		}
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(v.Index(0))
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key)
+		fill(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(7)
 	case reflect.String:
 		v.SetString(hostile)
 	case reflect.Int, reflect.Int32, reflect.Int64:
@@ -251,6 +290,8 @@ var bodies = map[string]func() any{
 
 	"search": func() any { return new(searchBody) },
 
+	"fleetselection": func() any { return new(selectionBody) },
+
 	"failure": func() any { return new(failureBody) },
 }
 
@@ -297,7 +338,8 @@ func execute(t *testing.T, name string, tmpl *template.Template, body any) strin
 	t.Helper()
 	var b strings.Builder
 	if err := tmpl.Execute(&b, page{Title: hostile, Alert: hostile, Body: body, Now: time.Unix(1e9, 0),
-		Crumbs: []link{{hostile, "/console/"}}, Person: hostile}); err != nil {
+		Crumbs: []link{{hostile, "/console/"}}, Person: hostile,
+		Views: views{[]access.SavedView{{Title: hostile, Path: "/console/log"}}, "/console/log"}}); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
 	return b.String()
@@ -350,15 +392,25 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// TestOtherSites: a page of another site changes nothing.
+// TestOtherSites: a page of another site changes nothing, whichever of the headers its browser sends.
 func TestOtherSites(t *testing.T) {
-	w := newWorld(t)
-	out := w.do("POST", "/console/locations", url.Values{"location-name": {"x"}}, func(r *http.Request) {
-		r.Header.Set("Sec-Fetch-Site", "cross-site")
-		r.Header.Set("Origin", "https://evil.example")
-	})
-	if out.Code != 403 || len(w.calls) > 0 {
-		t.Errorf("status %d, calls %v", out.Code, w.calls)
+	for name, headers := range map[string]map[string]string{
+		"both":           {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"},
+		"a sibling":      {"Sec-Fetch-Site": "same-site", "Origin": "https://other.example"},
+		"an old browser": {"Sec-Fetch-Site": "", "Origin": "https://evil.example"},
+		"a sandbox":      {"Sec-Fetch-Site": "", "Origin": "null"},
+	} {
+		w := newWorld(t)
+		out := w.do("POST", "/console/locations", url.Values{"location-name": {"x"}}, func(r *http.Request) {
+			for header, value := range headers {
+				if r.Header.Set(header, value); value == "" {
+					r.Header.Del(header)
+				}
+			}
+		})
+		if out.Code != 403 || len(w.calls) > 0 {
+			t.Errorf("%s: status %d, calls %v", name, out.Code, w.calls)
+		}
 	}
 }
 
@@ -397,6 +449,10 @@ func TestWizard(t *testing.T) {
 		`--locations Location=custom-home`
 	if out := w.do("POST", "/console/fleets/create", form); !strings.Contains(out.Body.String(), command) {
 		t.Errorf("step 3 has no %s: %s", command, out.Body)
+	}
+	if out := w.do("POST", "/console/fleets/create", form); !strings.Contains(out.Body.String(),
+		"&#34;Name&#34;: &#34;Bob&#39;s fleet&#34;") {
+		t.Errorf("step 3 has no JSON: %s", out.Body)
 	}
 	form.Set("to", "create")
 	if out := w.do("POST", "/console/fleets/create", form); out.Code != 303 ||
@@ -450,27 +506,36 @@ func TestRelease(t *testing.T) {
 	w.shows("POST", "/console/players/ada/release", url.Values{"session": {"psess-1"}}, 403)
 }
 
-// TestLive signals changes, no more often than the pause allows.
-func TestLive(t *testing.T) {
-	w := newWorld(t)
+// openLive opens a stream of signals until the test has ended.
+func (w *world) openLive(path string) *http.Response {
+	w.Helper()
 	server := httptest.NewServer(w.h)
-	defer server.Close()
-	request, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/console/live", nil)
+	w.Cleanup(server.Close)
+	request, err := http.NewRequestWithContext(w.Context(), "GET", server.URL+path, nil)
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	answer, err := server.Client().Do(request)
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
-	defer func() { _ = answer.Body.Close() }()
-	read := func(want string) {
-		t.Helper()
-		got := make([]byte, len(want))
-		if _, err := io.ReadFull(answer.Body, got); err != nil || string(got) != want {
-			t.Fatalf("read %q, %v; want %q", got, err, want)
-		}
+	w.Cleanup(func() { _ = answer.Body.Close() })
+	return answer
+}
+
+// reads checks what comes next of a stream.
+func (w *world) reads(answer *http.Response, want string) {
+	w.Helper()
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(answer.Body, got); err != nil || string(got) != want {
+		w.Fatalf("read %q, %v; want %q", got, err, want)
 	}
+}
+
+// TestLive signals changes, no more often than the pause allows.
+func TestLive(t *testing.T) {
+	w := newWorld(t)
+	answer := w.openLive("/console/live")
 	pass := func(timers int, d time.Duration) {
 		t.Helper()
 		if err := w.clock.BlockUntilContext(t.Context(), timers); err != nil {
@@ -478,16 +543,58 @@ func TestLive(t *testing.T) {
 		}
 		w.clock.Advance(d)
 	}
-	read("retry: 1000\n\nevent: open\ndata: \n\n")
+	w.reads(answer, "retry: 1000\n\nevent: open\ndata: \n\n")
 	pass(1, liveBeat)
 	pass(1, livePause)
-	read("event: changed\ndata: 0\n\n")
+	w.reads(answer, "event: changed\ndata: 0\n\n")
 	w.changed <- struct{}{}
 	pass(2, livePause) // the beat's timer of this wait goes on
-	read("event: changed\ndata: 1\n\n")
+	w.reads(answer, "event: changed\ndata: 1\n\n")
 	w.h.Stop()
 	if rest, err := io.ReadAll(answer.Body); err != nil || len(rest) > 0 {
 		t.Errorf("after the end: %q, %v", rest, err)
+	}
+}
+
+// TestLiveStorm: of 1,000 changes a second for a minute a page gets two signals a second, and one of the last.
+func TestLiveStorm(t *testing.T) {
+	w := newWorld(t)
+	answer := w.openLive("/console/live")
+	var figure, shown atomic.Int64 // of the region, and of the page, which reads it at each signal
+	signals, ended := 0, make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+			if lines.Text() == "event: changed" {
+				shown.Store(figure.Load())
+				signals++
+			}
+		}
+	}()
+	await := func(timers int) {
+		t.Helper()
+		if err := w.clock.BlockUntilContext(t.Context(), timers); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const seconds = 60
+	await(1)
+	for range seconds * 1000 {
+		figure.Add(1)
+		select {
+		case w.changed <- struct{}{}: // as control.Plane does: a change that was not heard of stays one
+		default:
+		}
+		await(2) // the beat, and the pause after a change
+		w.clock.Advance(time.Millisecond)
+	}
+	await(2)
+	w.clock.Advance(livePause)
+	await(1)
+	w.h.Stop()
+	<-ended
+	if signals > 4*seconds || signals < seconds || shown.Load() != figure.Load() {
+		t.Errorf("%d signals in %d s; the page shows %d, want %d", signals, seconds, shown.Load(), figure.Load())
 	}
 }
 
@@ -502,21 +609,71 @@ func TestHome(t *testing.T) {
 	}
 }
 
-// TestTransfer (§2, §8.6): what a browser reads for the first page, and for the next one, compressed.
+// loaded finds what a page loads, and what a script does.
+var loaded = regexp.MustCompile(`(?:src|href)="(/console/assets/[^"]+)"|(?:from |import |import\()"\./([a-z]+\.js)"`)
+
+// TestTransfer: what a browser reads for the first page with all that it loads, for the next one, and for
+// all assets, compressed. Assets have a hash of them in their address, and so stay for ever.
 func TestTransfer(t *testing.T) {
 	w := newWorld(t)
 	w.answers["ListFleets"] = &wire.ListFleetsOutput{}
-	size := func(path string) int {
+	sizes := map[string]int{}
+	var visit func(path string)
+	visit = func(path string) {
+		if sizes[path] > 0 {
+			return
+		}
+		out := w.do("GET", path, nil)
+		if strings.HasPrefix(path, assetPrefix) != strings.Contains(out.Header().Get("Cache-Control"), "immutable") ||
+			out.Code != 200 {
+			t.Errorf("%s: status %d, Cache-Control %q", path, out.Code, out.Header().Get("Cache-Control"))
+		}
+		text := out.Body.String()
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
-		if _, err := io.Copy(z, w.do("GET", path, nil).Body); err != nil || z.Close() != nil {
+		if _, err := io.WriteString(z, text); err != nil || z.Close() != nil {
 			t.Fatal(path, err)
 		}
-		return b.Len()
+		sizes[path] = b.Len()
+		for _, m := range loaded.FindAllStringSubmatch(text, -1) {
+			visit(cmp.Or(m[1], assetPrefix+m[2]))
+		}
 	}
-	page := size("/console/")
-	first := page + size(assetPrefix+"muster.css") + size(assetPrefix+"console.css") + size(assetPrefix+"console.js")
-	if page > 15_000 || first > 120_000 || first < page+3*200 {
-		t.Errorf("the first page has %d bytes with all its parts, the next %d", first, page)
+	sum := func() (n int) {
+		for _, size := range sizes {
+			n += size
+		}
+		return n
+	}
+	visit("/console/")
+	if page, first := sizes["/console/"], sum(); page > 15_000 || first > 120_000 || len(sizes) < 4 {
+		t.Errorf("the first page has %d bytes with all its parts, the next %d: %v", first, page, sizes)
+	}
+	files, err := fs.Glob(assetFiles, "assets/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		visit(assetPrefix + strings.TrimPrefix(f, "assets/"))
+	}
+	if all := sum(); all > 200_000 {
+		t.Errorf("all assets and the first page have %d bytes: %v", all, sizes)
+	}
+	w.shows("GET", "/console/assets/0000000000000000/console.css", nil, 404)
+}
+
+// TestMotion: people who want less motion see none.
+func TestMotion(t *testing.T) {
+	css, err := assetFiles.ReadFile("assets/console.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const still = "@media (prefers-reduced-motion: reduce) { *, *::before, *::after { animation: none !important; " +
+		"transition: none !important;"
+	if !bytes.Contains(css, []byte(still)) {
+		t.Errorf("the style lacks %s", still)
+	}
+	if bytes.Contains(style.CSS, []byte("animation")) || bytes.Contains(style.CSS, []byte("transition")) {
+		t.Error("the style of all pages moves, and has no such rule")
 	}
 }

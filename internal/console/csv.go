@@ -83,33 +83,32 @@ func ended(t *time.Time) string {
 	return instant(*t)
 }
 
+// fleetsFile has the fleets that the list with the same query has.
 func fleetsFile(v *visit) error {
-	header := []string{"id", "name", "status", "type", "processes", "game_sessions", "players", "places", "created_utc"}
+	header := []string{"id", "name", "status", "type", "processes", "game_sessions", "players", "places", "created_utc",
+		"locations", "aliases"}
+	q, err := v.fleetQuery()
+	if err != nil {
+		return err
+	}
+	v.ctx = v.r.Context() // as download
+	list := &fleetLister{visit: v, query: q}
+	if err := list.readKnown(); err != nil {
+		return err
+	}
 	return v.download("fleets", header, func(token string) (rows [][]string, next string, err error) {
-		fleets, next, err := v.fleetRows(token)
+		fleets, next, err := list.page(token)
 		for _, f := range fleets {
-			rows = append(rows, []string{f.FleetId, f.Name, string(f.Status), string(f.ComputeType),
+			row := []string{f.FleetId, f.Name, string(f.Status), string(f.ComputeType),
 				decimal(f.Use.ActiveServerProcessCount), decimal(f.Use.ActiveGameSessionCount),
 				decimal(f.Use.CurrentPlayerSessionCount), decimal(f.Use.MaximumPlayerSessionCount),
-				instant(f.CreationTime)})
+				instant(f.CreationTime), "", ""}
+			if f.Known != nil {
+				row[9], row[10] = strings.Join(f.Known.Locations, ", "), strings.Join(f.Known.Aliases, ", ")
+			}
+			rows = append(rows, row)
 		}
 		return rows, next, err
-	})
-}
-
-func gameSessionsFile(v *visit) error {
-	b := sessionsBody{Fleet: v.form("fleet"), Filter: v.form("filter"), Sort: v.form("sort")}
-	header := []string{"id", "name", "status", "fleet", "location", "address", "port", "players", "places", "creator",
-		"created_utc", "ended_utc"}
-	return v.download("game-sessions", header, func(token string) (rows [][]string, next string, err error) {
-		b.Sessions, b.Next = nil, ""
-		err = v.searchSessions(&b, token, csvPage)
-		for _, s := range b.Sessions {
-			rows = append(rows, []string{s.GameSessionId, s.Name, string(s.Status), s.FleetId, s.Location, s.IpAddress,
-				decimal(s.Port), decimal(s.CurrentPlayerSessionCount), decimal(s.MaximumPlayerSessionCount),
-				s.CreatorId, instant(s.CreationTime), instant(s.TerminationTime)})
-		}
-		return rows, b.Next, err
 	})
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"go/format"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -21,7 +22,8 @@ type explorerBody struct {
 	Groups    []OperationGroup
 	Operation string
 	Members   []wire.InputMember
-	Body      string // JSON that was typed, or the required members
+	Body      string // JSON that was typed, or a sample
+	Sample    bool   // Body is a sample
 	Dangerous bool   // it ends or deletes something
 	Asking    bool   // it is dangerous, and was not confirmed yet
 
@@ -33,6 +35,9 @@ type explorerBody struct {
 	AWS, Curl     string // the same on a command line
 	Python, Go    string // the same as a program
 	NoProgram     string // why there is none
+	Messages      []message
+
+	failure *fault.Error
 }
 
 func explorerPage(v *visit) error { return v.explorer(explorerBody{}) }
@@ -42,11 +47,11 @@ func operationPage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	body := v.form("body")
-	if body == "" {
-		body = string(info.Sample())
+	b := explorerBody{Operation: info.Name, Body: v.form("body")}
+	if b.Sample = b.Body == ""; b.Sample {
+		b.Body = v.sample(info)
 	}
-	return v.explorer(explorerBody{Operation: info.Name, Body: body})
+	return v.explorer(b)
 }
 
 func (v *visit) operation() (*wire.OperationInfo, error) {
@@ -72,7 +77,7 @@ func runOperation(v *visit) error {
 	b.Ran, b.Answer, b.RequestID = true, formatted(string(answer)), v.from.RequestID
 	if err != nil {
 		f := fault.Of(err)
-		b.Failure, b.FailureReason = string(f.Kind), f.Message
+		b.Failure, b.FailureReason, b.failure = string(f.Kind), f.Message, f
 	}
 	return v.explorer(b)
 }
@@ -92,6 +97,7 @@ func (v *visit) explorer(b explorerBody) error {
 			shell([]string{"-H", "X-Amz-Target: GameLift." + b.Operation, "-H",
 				"Content-Type: application/x-amz-json-1.1", "-d", body, v.h.Endpoint})
 		v.programs(&b, info)
+		b.messages(info, b.failure)
 	}
 	p.Body = b
 	return v.show("explorer", p)
@@ -125,6 +131,9 @@ func (v *visit) programs(b *explorerBody, info *wire.OperationInfo) {
 	}
 	b.Go = strings.NewReplacer("PACKAGES", packages, "TYPES", types, "REGION", region, "ENDPOINT", endpoint,
 		"OPERATION", b.Operation, "INPUT", golang.Text).Replace(goProgram)
+	if aligned, err := format.Source([]byte(b.Go)); err == nil {
+		b.Go = string(aligned)
+	}
 }
 
 // goProgram is the program for the AWS SDK for Go 2, with words to replace.

@@ -1,9 +1,7 @@
 package console
 
 import (
-	"net/url"
 	"slices"
-	"time"
 
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -15,30 +13,26 @@ type fleetBody struct {
 	Tab       string
 	Tabs      []link
 	Locations []locationUse
-	Sessions  []wire.GameSession
-	Computes  []wire.Compute
-	Events    []wire.Event
+	Sessions  []sessionRow
+	Computes  computesView
+	Events    []wire.Event // that the graphs mark
+	Log       fleetLog
 	Tags      []wire.Tag
-	Graphs    *graphsView // nil: not for this person
-	Location  string      // of the graphs; "": all
-	Next      string
 
-	// Of the dialog that adds a compute: what was typed, and the compute with the command that starts a server on it.
-	ComputeName, ComputeIP, ComputeLocation string
-	Added                                   *addedCompute
+	TagKey, TagValue string // typed
+
+	Graphs   *graphsView // nil: not for this person
+	Location string      // of the graphs; "": all
+	Next     string
+	Edit     fleetEdit // what is stored, or was typed
+	Editing  bool      // it was typed
+
+	stored []field
 }
 
 type locationUse struct {
 	wire.LocationState
 	Use wire.FleetUtilization
-}
-
-// An addedCompute has what a game server needs to connect.
-type addedCompute struct {
-	wire.Compute
-	Token   string
-	Expires time.Time
-	Command string
 }
 
 var fleetTabs = []string{"overview", "metrics", "sessions", "computes", "events", "tags"}
@@ -56,9 +50,11 @@ func fleetPage(v *visit) error {
 
 func (v *visit) showFleet(b *fleetBody, refused error) error {
 	p := page{Title: b.Name, Nav: "/console/fleets", Crumbs: []link{{"Fleets", "/console/fleets"}},
-		Live: b.Added == nil && refused == nil, Body: b}
+		Live: b.Computes.Added == nil && refused == nil, Body: b}
+	p.Basis = v.basis(b.stored, refused)
 	if b.Tab == "metrics" {
-		p.Every = graphPace
+		every, live := v.pace()
+		p.Every, p.Live = every, p.Live && live
 	}
 	return v.refused("fleet", p, refused)
 }
@@ -77,64 +73,52 @@ func (v *visit) fleet(tab string) (*fleetBody, error) {
 	if len(out.FleetAttributes) == 0 {
 		return nil, fault.New(fault.NotFound, "Fleet %s does not exist.", id)
 	}
-	use, err := call(v, wire.OpDescribeFleetUtilization, &wire.DescribeFleetUtilizationInput{FleetIds: ids})
-	if err != nil {
-		return nil, err
-	}
 	b := &fleetBody{fleetRow: fleetRow{FleetAttributes: &out.FleetAttributes[0]}, Tab: tab}
-	if len(use.FleetUtilization) > 0 {
-		b.Use = use.FleetUtilization[0]
-	}
+	b.Edit = editOf(b.FleetAttributes)
+	b.stored = b.Edit.fields()
 	for _, t := range fleetTabs {
 		b.Tabs = append(b.Tabs, link{tabTitles[t], t})
 	}
-	return b, v.fleetTab(b)
+	return b, v.read(append(v.fleetTab(b), part{"Use of the fleet", func() error {
+		rows := []fleetRow{b.fleetRow}
+		err := v.addUse(rows)
+		b.Use = rows[0].Use
+		return err
+	}})...)
 }
 
-// fleetTab reads what the tab shows.
-func (v *visit) fleetTab(b *fleetBody) (err error) {
+// fleetTab has what the tab shows, and the locations to choose from in its forms.
+func (v *visit) fleetTab(b *fleetBody) []part {
+	locations := part{"Locations", func() (err error) {
+		b.Locations, err = v.locationsOf(b.FleetId)
+		return err
+	}}
 	switch b.Tab {
 	case "metrics":
-		b.Location = v.form("location")
-		b.Graphs, err = v.graphs(fleetGraphs, v.fleetDimensions(b.FleetId)...)
+		return []part{locations, {"Metrics", func() (err error) {
+			b.Location = v.form("location")
+			if b.Graphs, err = v.graphs(fleetGraphs, v.fleetDimensions(b.FleetId)...); err != nil {
+				return err
+			}
+			return v.fleetMarks(b)
+		}}}
 	case "sessions":
-		err = v.fleetSessions(b)
+		return []part{locations, {"Game sessions", func() error { return v.fleetSessions(b) }}}
 	case "computes":
-		err = v.fleetComputes(b)
+		return []part{locations, {"Computes", func() error { return v.fleetComputes(b) }}}
 	case "events":
-		return v.fleetEvents(b)
+		return []part{{"Events", func() error { return v.fleetEvents(b) }}}
 	case "tags":
-		return v.fleetTags(b)
+		return []part{{"Tags", func() error { return v.fleetTags(b) }}}
 	}
-	if err == nil { // to choose from, in the forms of the tabs
-		b.Locations, err = v.locationsOf(b.FleetId)
-	}
-	return err
+	return []part{locations}
 }
 
 func (v *visit) fleetSessions(b *fleetBody) error {
 	out, err := call(v, wire.OpDescribeGameSessions, &wire.DescribeGameSessionsInput{FleetId: b.FleetId,
 		Limit: wire.Some[int32](pageSize), NextToken: v.r.URL.Query().Get("next")})
 	if err == nil {
-		b.Sessions, b.Next = out.GameSessions, out.NextToken
-	}
-	return err
-}
-
-func (v *visit) fleetComputes(b *fleetBody) error {
-	out, err := call(v, wire.OpListCompute, &wire.ListComputeInput{FleetId: b.FleetId,
-		Limit: wire.Some[int32](pageSize), NextToken: v.r.URL.Query().Get("next")})
-	if err == nil {
-		b.Computes, b.Next = out.ComputeList, out.NextToken
-	}
-	return err
-}
-
-func (v *visit) fleetEvents(b *fleetBody) error {
-	out, err := call(v, wire.OpDescribeFleetEvents, &wire.DescribeFleetEventsInput{FleetId: b.FleetId,
-		Limit: wire.Some[int32](pageSize), NextToken: v.r.URL.Query().Get("next")})
-	if err == nil {
-		b.Events, b.Next = out.Events, out.NextToken
+		b.Sessions, b.Next = describedRows(out.GameSessions), out.NextToken
 	}
 	return err
 }
@@ -181,57 +165,4 @@ func deleteFleet(v *visit) error {
 		return v.showFleet(b, err)
 	}
 	return v.redirect("/console/fleets?done=fleet-deleted")
-}
-
-// addCompute registers a compute, and shows the command that starts a game server on it.
-func addCompute(v *visit) error {
-	b, err := v.fleet("computes")
-	if err != nil {
-		return err
-	}
-	b.ComputeName, b.ComputeIP, b.ComputeLocation = v.form("compute-name"), v.form("ip"), v.form("location")
-	out, err := call(v, wire.OpRegisterCompute, &wire.RegisterComputeInput{FleetId: b.FleetId,
-		ComputeName: b.ComputeName, IpAddress: b.ComputeIP, Location: b.ComputeLocation})
-	if err != nil {
-		return v.showFleet(b, err)
-	}
-	token, err := call(v, wire.OpGetComputeAuthToken, &wire.GetComputeAuthTokenInput{FleetId: b.FleetId,
-		ComputeName: b.ComputeName})
-	if err != nil {
-		return v.showFleet(b, err)
-	}
-	if err := v.fleetTab(b); err != nil {
-		return err
-	}
-	b.Added = &addedCompute{Compute: *out.Compute, Token: token.AuthToken, Expires: token.ExpirationTimestamp,
-		Command: v.serverCommand(out.Compute, token.AuthToken)}
-	return v.showFleet(b, nil)
-}
-
-// serverCommand sets the variables that the server SDKs read, and starts a game server. The CA is for those that use
-// OpenSSL, and for Go.
-// Source: server SDK 5, "GAMELIFT_SDK_…" of InitSDK.
-func (v *visit) serverCommand(c *wire.Compute, token string) string {
-	ca := ""
-	if v.h.CA != "" {
-		ca = "SSL_CERT_FILE=" + quote(v.h.CA) + " \\\n  "
-	}
-	return ca + "GAMELIFT_SDK_WEBSOCKET_URL=" + quote(c.GameLiftServiceSdkEndpoint) +
-		" \\\n  GAMELIFT_SDK_FLEET_ID=" + quote(c.FleetId) +
-		" \\\n  GAMELIFT_SDK_HOST_ID=" + quote(c.ComputeName) +
-		" \\\n  GAMELIFT_SDK_PROCESS_ID=$(uuidgen)" +
-		" \\\n  GAMELIFT_SDK_AUTH_TOKEN=" + quote(token) +
-		" \\\n  ./your-game-server"
-}
-
-func deregisterCompute(v *visit) error {
-	b, err := v.fleet("computes")
-	if err != nil {
-		return err
-	}
-	in := &wire.DeregisterComputeInput{FleetId: b.FleetId, ComputeName: v.form("compute-name")}
-	if _, err := call(v, wire.OpDeregisterCompute, in); err != nil {
-		return v.showFleet(b, err)
-	}
-	return v.redirect("/console/fleets/" + url.PathEscape(b.FleetId) + "?tab=computes&done=compute-deregistered")
 }

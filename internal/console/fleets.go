@@ -3,26 +3,27 @@ package console
 import (
 	"net/url"
 
+	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
 // A fleetRow is a fleet with what is used of it.
 type fleetRow struct {
 	*wire.FleetAttributes
-	Use wire.FleetUtilization
+	Use   wire.FleetUtilization
+	Known *control.FleetRow // its locations and aliases; nil: not known
 }
 
 type fleetsBody struct {
-	Fleets []fleetRow
-	Next   string
-}
+	Fleets    []fleetRow
+	Next      string // address; "": this is the last page
+	Later     bool   // this is not the first page
+	Query     fleetQuery
+	Locations []string // that can be chosen
+	Columns   columns
+	Choices   []columnChoice
 
-func fleetsPage(v *visit) error {
-	rows, next, err := v.fleetRows(v.r.URL.Query().Get("next"))
-	if err != nil {
-		return err
-	}
-	return v.show("fleets", page{Title: "Fleets", Nav: "/console/fleets", Live: true, Body: fleetsBody{rows, next}})
+	First, Clear, File string // addresses: of the first page, of that without a filter, of the file
 }
 
 // A wizardBody is a step of creating a fleet. Each step is a form that has what was entered before, so that back keeps
@@ -33,6 +34,7 @@ type wizardBody struct {
 	Locations               []locationChoice
 	Chosen                  []string
 	Command                 string // that does the same
+	JSON                    string // the input of CreateFleet, for a file
 }
 
 type locationChoice struct {
@@ -76,6 +78,9 @@ func (v *visit) newFleet() *wire.CreateFleetInput {
 }
 
 func (v *visit) wizard(step int, refused error) error {
+	if err := v.needs("gamelift:CreateFleet"); err != nil {
+		return err
+	}
 	out, err := call(v, wire.OpListLocations, &wire.ListLocationsInput{
 		Filters: []wire.LocationFilter{wire.LocationFilterCustom}, Limit: wire.Some[int32](maxChoices)})
 	if err != nil {
@@ -91,6 +96,7 @@ func (v *visit) wizard(step int, refused error) error {
 		b.Locations = append(b.Locations, locationChoice{l.LocationName, chosen[l.LocationName]})
 	}
 	b.Command = v.fleetCommand(&b)
+	b.JSON = formatted(string(wire.OpCreateFleet.AppendInput(nil, wire.JSON, v.newFleet())))
 	p := page{Title: "Create fleet", Nav: "/console/fleets", Crumbs: []link{{"Fleets", "/console/fleets"}}, Body: b}
 	return v.refused("wizard", p, refused)
 }
@@ -98,7 +104,9 @@ func (v *visit) wizard(step int, refused error) error {
 // maxChoices is how many locations can be chosen from. Source: API reference, ListLocations (Limit).
 const maxChoices = 200
 
-// fleetCommand is what creates the same fleet on a command line.
+// fleetCommand is what creates the same fleet on a command line. There is no Terraform beside it: aws_gamelift_fleet
+// needs an ec2_instance_type and has no compute type, so it cannot describe an Anywhere fleet.
+// Source: the schema in hashicorp/terraform-provider-aws, internal/service/gamelift/fleet.go.
 func (v *visit) fleetCommand(b *wizardBody) string {
 	words := []string{"aws", "gamelift", "create-fleet", "--compute-type", "ANYWHERE", "--name", b.Name}
 	if b.Description != "" {

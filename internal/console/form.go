@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,18 @@ func (v *visit) refused(name string, p page, err error) error {
 		return err
 	}
 	p.Alert = string(f.Kind) + ": " + f.Message
+	if c, ok := errors.AsType[*conflict](err); ok {
+		p.Differences = c.fields
+	}
 	return v.showStatus(statusOf(f), name, p)
+}
+
+// needs refuses a page that is a form to people who may not send it.
+func (v *visit) needs(action string) error {
+	if v.may(action, nil) {
+		return nil
+	}
+	return fault.New(fault.AccessDenied, "You need the permission %s to see this form.", action)
 }
 
 // shell returns words as a line of a POSIX shell.

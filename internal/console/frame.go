@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/muster-gg/muster/internal/policy"
@@ -118,13 +117,16 @@ func (v *visit) resource(name string) string {
 // consoleUse is the permission to see any page.
 var consoleUse, _ = policy.ActionOf("muster:ConsoleUse")
 
-// lookCookie has how a person wants the pages to look, in one browser: the colours and the zone of times.
+// lookCookie has how a person wants the pages to look, in one browser: the colours, the zone of times and
+// the density of tables, with dots between them.
 const lookCookie = "muster-look"
 
-// A look is how pages look. The zero look has the colours of the system and times in UTC.
+// A look is how pages look. The zero look has the colours of the system, times in UTC and high rows.
 type look struct {
 	Theme string // light, dark, or "" for that of the system
 	Local bool   // times are those of the browser's zone
+
+	Compact bool // rows of tables are less high
 }
 
 // lookOf returns the look that a request asks for.
@@ -133,11 +135,12 @@ func lookOf(r *http.Request) (l look) {
 	if err != nil {
 		return l
 	}
-	theme, times, _ := strings.Cut(c.Value, ".")
+	theme, rest, _ := strings.Cut(c.Value, ".")
+	times, density, _ := strings.Cut(rest, ".")
 	if theme == "light" || theme == "dark" {
 		l.Theme = theme
 	}
-	l.Local = times == "local"
+	l.Local, l.Compact = times == "local", density == "compact"
 	return l
 }
 
@@ -158,6 +161,27 @@ func (l look) Zones() []lookChoice {
 	return []lookChoice{{"utc", "UTC", !l.Local}, {"local", "Local time", l.Local}}
 }
 
+// Densities are the choices of tables.
+func (l look) Densities() []lookChoice {
+	return []lookChoice{{"comfortable", "Comfortable", !l.Compact}, {"compact", "Compact", l.Compact}}
+}
+
+// cookie returns the look as the value of its cookie.
+func (l look) cookie() string {
+	value := l.Theme
+	if l.Theme != "light" && l.Theme != "dark" {
+		value = ""
+	}
+	value += "."
+	if l.Local {
+		value += "local"
+	}
+	if l.Compact {
+		value += ".compact"
+	}
+	return value
+}
+
 // chooseLook keeps how the pages look in the browser, and returns to the page.
 func chooseLook(v *visit) error {
 	l := lookOf(v.r)
@@ -167,18 +191,10 @@ func chooseLook(v *visit) error {
 	if times := v.form("times"); times != "" {
 		l.Local = times == "local"
 	}
-	value := l.Theme + "."
-	if l.Local {
-		value += "local"
+	if density := v.form("density"); density != "" {
+		l.Compact = density == "compact"
 	}
-	if l.Theme != "light" && l.Theme != "dark" {
-		value = strings.TrimPrefix(value, l.Theme)
-	}
-	http.SetCookie(v.w, &http.Cookie{Name: lookCookie, Value: value, Path: strings.TrimSuffix(Prefix, "/"),
+	http.SetCookie(v.w, &http.Cookie{Name: lookCookie, Value: l.cookie(), Path: strings.TrimSuffix(Prefix, "/"),
 		MaxAge: 365 * 86400, HttpOnly: true, Secure: v.from.TLS, SameSite: http.SameSiteStrictMode})
-	to := v.form("return")
-	if u, err := url.Parse(to); err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(u.Path, Prefix) {
-		to = Prefix
-	}
-	return v.redirect(to)
+	return v.redirect(v.returnPath())
 }

@@ -22,7 +22,8 @@ const (
 type graph struct {
 	Metric, Title, Unit string
 	Width, Height       int
-	Line, Area          string // paths
+	Line, Area          string      // paths
+	Lines               []graphLine // of a graph with several, which has no Line
 	Rows                []graphTick
 	Columns             []graphTick
 	Left, Right, Bottom int
@@ -31,13 +32,17 @@ type graph struct {
 	Summary             string // for those who do not see it
 	Values              []graphValue
 	Href                string // of the page with its values; "": none
+	File                string // of its values; "": none
 	Commands            []copyItem
+	Dots                string // the path of the points, "" unless they are shown
+	Marks               []graphMark
 }
 
 // A graphTick is a mark of an axis.
 type graphTick struct {
 	At   int
 	Text string
+	Time int64 // in Unix seconds, of a mark of the axis of time
 }
 
 // A graphValue is a row of the table of a graph.
@@ -55,6 +60,7 @@ type plot struct {
 	from, to time.Time
 	period   time.Duration
 	points   []graphPoint
+	dots     bool // to draw a dot for each of them
 }
 
 type graphPoint struct {
@@ -64,12 +70,27 @@ type graphPoint struct {
 
 // draw lays a graph out. A period without a value is a gap.
 func (p *plot) draw() *graph {
+	top := p.top()
+	g := p.axes(top)
+	g.Line, g.Area = p.paths(top)
+	g.Data, g.Summary = p.data(), p.summary()
+	for _, each := range p.points {
+		g.Last = p.text(each.value)
+		g.Values = append(g.Values, graphValue{each.at, p.text(each.value)})
+	}
+	if p.dots {
+		g.Dots = p.dotted(top)
+	}
+	return g
+}
+
+// axes lays out a graph without its values.
+func (p *plot) axes(top float64) *graph {
 	g := &graph{Metric: p.metric, Title: titleOf(p.metric), Unit: p.unit, Width: p.width, Height: p.height,
 		Left: plotLeft, Right: p.right(), Bottom: p.bottom()}
-	top := p.top()
 	for i := range 3 {
 		share := float64(i) / 2
-		g.Rows = append(g.Rows, graphTick{p.y(top*share, top), p.text(top * share)})
+		g.Rows = append(g.Rows, graphTick{p.y(top*share, top), p.text(top * share), 0})
 	}
 	length := p.to.Sub(p.from)
 	layout := "15:04"
@@ -78,15 +99,18 @@ func (p *plot) draw() *graph {
 	}
 	for i := range 3 {
 		at := p.from.Add(length * time.Duration(i) / 2)
-		g.Columns = append(g.Columns, graphTick{p.x(at), at.UTC().Format(layout)})
-	}
-	g.Line, g.Area = p.paths(top)
-	g.Data, g.Summary = p.data(), p.summary()
-	for _, each := range p.points {
-		g.Last = p.text(each.value)
-		g.Values = append(g.Values, graphValue{each.at, p.text(each.value)})
+		g.Columns = append(g.Columns, graphTick{p.x(at), at.UTC().Format(layout), at.Unix()})
 	}
 	return g
+}
+
+// dotted returns the path of a dot for each value.
+func (p *plot) dotted(top float64) string {
+	var b strings.Builder
+	for _, each := range p.points {
+		fmt.Fprintf(&b, "M%d %dh0", p.x(each.at), p.y(each.value, top))
+	}
+	return b.String()
 }
 
 func (p *plot) right() int { return p.width - plotRight }
@@ -171,17 +195,24 @@ func (p *plot) summary() string {
 		p.text(least), p.text(most))
 }
 
-// text formats a value: whole numbers as they are, others with three digits at most.
+// text formats a value: whole numbers as they are, others with three digits at most. A unit follows a space that ends
+// no cell of graph.Data.
 func (p *plot) text(value float64) string {
+	unit := p.unit
+	if unit == "Milliseconds" && value >= 1000 {
+		value, unit = value/1000, "Seconds"
+	}
 	text := strconv.FormatFloat(value, 'g', 3, 64)
 	if value == math.Trunc(value) || math.Abs(value) >= 1000 {
 		text = strconv.FormatFloat(value, 'f', 0, 64)
 	}
-	switch p.unit {
+	switch unit {
 	case "Percent":
 		return text + "%"
 	case "Seconds":
-		return text + "s"
+		return text + "\u00a0s"
+	case "Milliseconds":
+		return text + "\u00a0ms"
 	}
 	return text
 }

@@ -22,12 +22,21 @@ const (
 func live(v *visit) error {
 	changed, end := v.h.Region.Changes()
 	defer end()
+	signals := int64(-1)
+	v.signal(changed, livePause, func() int64 {
+		signals++
+		return signals
+	})
+	return nil
+}
+
+// signal sends a number after each change until the browser has gone, or the handler stops.
+func (v *visit) signal(changed <-chan struct{}, pause time.Duration, number func() int64) {
 	stream := sse.Start(v.w)
 	defer stream.End()
-	pace := sse.Pace{Clock: v.h.Clock, Changed: changed, Stop: v.h.stopping, Pause: livePause, Beat: liveBeat}
+	pace := sse.Pace{Clock: v.h.Clock, Changed: changed, Stop: v.h.stopping, Pause: pause, Beat: liveBeat}
 	more := stream.Retry(time.Second) && stream.Send(sse.Event{Name: "open"})
-	for n := 0; more && pace.Wait(v.r.Context()); n++ {
-		more = stream.Send(sse.Event{Name: "changed", Data: strconv.AppendInt(nil, int64(n), 10)})
+	for more && pace.Wait(v.r.Context()) {
+		more = stream.Send(sse.Event{Name: "changed", Data: strconv.AppendInt(nil, number(), 10)})
 	}
-	return nil // the browser has gone, or the handler stops
 }

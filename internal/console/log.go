@@ -1,10 +1,16 @@
 package console
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/muster-gg/muster/internal/telemetry/logring"
 )
@@ -21,9 +27,31 @@ type logBody struct {
 // logLevels are the lowest levels that can be selected.
 var logLevels = []string{"debug", "info", "warn", "error"}
 
+// logPause is livePause of the log: a line is shown within 0.3 s.
+const logPause = 200 * time.Millisecond
+
 func logPage(v *visit) error {
-	b := logBody{Text: strings.TrimSpace(v.form("text")), Shard: strings.TrimSpace(v.form("shard"))}
-	q := url.Values{"limit": {strconv.Itoa(maxRecords + 1)}}
+	b, q := v.logQuery()
+	lines := tail{most: maxRecords}
+	err := v.requestTo(&lines, "GET", logPath(q, "limit", strconv.Itoa(maxRecords+1)), nil)
+	b.More = lines.count > len(lines.lines)
+	for _, text := range slices.Backward(lines.lines) {
+		if l, err := logring.Parse(text); err == nil {
+			b.Lines = append(b.Lines, l)
+		}
+	}
+	return v.refused("log", page{Title: "Log", Nav: "/console/log", Live: err == nil,
+		Stream: "/console/log/live?" + q.Encode(), Body: b}, err)
+}
+
+func logPath(q url.Values, name, value string) string {
+	return "/v1/logs?" + url.Values{name: {value}}.Encode() + "&" + q.Encode()
+}
+
+// logQuery returns what the filters of the page select.
+func (v *visit) logQuery() (b logBody, q url.Values) {
+	b = logBody{Text: strings.TrimSpace(v.form("text")), Shard: strings.TrimSpace(v.form("shard"))}
+	q = url.Values{}
 	for name, value := range map[string]string{"text": b.Text, "shard": b.Shard} {
 		if value != "" {
 			q.Set(name, value)
@@ -43,13 +71,38 @@ func logPage(v *visit) error {
 		}
 		b.Levels = append(b.Levels, lookChoice{l, text, l == level})
 	}
-	lines := tail{most: maxRecords}
-	err := v.requestTo(&lines, "GET", "/v1/logs?"+q.Encode(), nil)
-	b.More = lines.count > len(lines.lines)
-	for _, text := range slices.Backward(lines.lines) {
-		if l, err := logring.Parse(text); err == nil {
-			b.Lines = append(b.Lines, l)
-		}
+	return b, q
+}
+
+// followLog signals how many lines that the filters select have come since the stream began, so that the page can
+// show how many came too fast for it.
+func followLog(v *visit) error {
+	_, q := v.logQuery()
+	if err := v.requestTo(io.Discard, "GET", logPath(q, "limit", "1"), nil); err != nil {
+		return err
 	}
-	return v.refused("log", page{Title: "Log", Nav: "/console/log", Live: err == nil, Body: b}, err)
+	ctx, cancel := context.WithCancel(v.r.Context()) // a stream has no deadline
+	v.ctx = ctx
+	lines := &lineCounter{more: make(chan struct{}, 1)}
+	var following sync.WaitGroup
+	following.Go(func() { _ = v.requestTo(lines, "GET", logPath(q, "follow", "true"), nil) }) // it was allowed before
+	v.signal(lines.more, logPause, lines.count.Load)
+	cancel()
+	following.Wait()
+	return nil
+}
+
+// A lineCounter counts the lines that are written to it.
+type lineCounter struct {
+	count atomic.Int64
+	more  chan struct{} // has an element after one was written
+}
+
+func (l *lineCounter) Write(p []byte) (int, error) {
+	l.count.Add(int64(bytes.Count(p, []byte("\n"))))
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+	return len(p), nil
 }

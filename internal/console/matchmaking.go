@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 
@@ -35,7 +36,12 @@ type configurationBody struct {
 	wire.MatchmakingConfiguration
 	Queues  []string           // names
 	Tickets control.TicketList // those that search, and the newest
+	Ages    []ageBar           // of those that search
 	Graphs  *graphsView        // nil: not for this person
+
+	MatchesPerMinute string // "": not for this person
+	Rules            []passRate
+	Expansions       []outlinedStep
 }
 
 func configurationPage(v *visit) error { return v.configuration(v.r.PathValue("name"), nil) }
@@ -53,12 +59,24 @@ func (v *visit) configuration(name string, refused error) error {
 	for _, arn := range b.GameSessionQueueArns {
 		b.Queues = append(b.Queues, arn[strings.LastIndexByte(arn, '/')+1:])
 	}
-	if resource := "configuration/" + name; v.may("muster:TicketRead", []string{resource}) {
-		if err := v.request("GET", v.rowsOf("configurations", name, "tickets"), nil, &b.Tickets); err != nil {
+	err = v.read(
+		part{"Tickets", func() error {
+			if !v.may("muster:TicketRead", []string{"configuration/" + name}) {
+				return nil
+			}
+			err := v.request("GET", v.rowsOf("configurations", name, "tickets"), nil, &b.Tickets)
+			b.Ages = ageBars(b.Tickets.Searching)
 			return err
-		}
-	}
-	b.Graphs, err = v.graphs(configurationGraphs, metrics.Dimension{Name: "ConfigurationName", Value: name})
+		}},
+		part{"Metrics", func() (err error) {
+			b.Graphs, err = v.graphs(configurationGraphs, metrics.Dimension{Name: "ConfigurationName", Value: name})
+			return cmp.Or(err, v.matchRates(&b))
+		}},
+		part{"Rule set", func() (err error) {
+			b.Expansions, err = v.expansionsOf(b.RuleSetName)
+			return err
+		}},
+	)
 	if err != nil {
 		return err
 	}
@@ -91,6 +109,9 @@ func newConfigurationPage(v *visit) error {
 }
 
 func (v *visit) newConfiguration(b newConfigurationBody, refused error) error {
+	if err := v.needs("gamelift:CreateMatchmakingConfiguration"); err != nil {
+		return err
+	}
 	sets, err := call(v, wire.OpDescribeMatchmakingRuleSets, &wire.DescribeMatchmakingRuleSetsInput{
 		Limit: wire.Some[int32](maxRuleSets)})
 	if err != nil {

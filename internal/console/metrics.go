@@ -2,7 +2,7 @@ package console
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -15,6 +15,8 @@ type Metrics interface {
 	Named(metric string, dimensions ...string) []metrics.Series
 	Points(ctx context.Context, s metrics.Series, from, to time.Time, period time.Duration) ([]metrics.Point, error)
 	Unit(metric string) string
+	Spread(ctx context.Context, of metrics.Timing, quantiles []float64, from, to time.Time, period time.Duration) (
+		[]metrics.Spread, error)
 }
 
 // readMetrics is the action that graphs need.
@@ -34,6 +36,9 @@ type metricGroup struct {
 
 // The graphs of a fleet, as GameLift's console groups them.
 var fleetGraphs = []metricGroup{
+	{"Instances", []shownMetric{{"ActiveInstances", false}, {"IdleInstances", false}, {"PercentIdleInstances", false},
+		{"DesiredInstances", false}, {"MinInstances", false}, {"MaxInstances", false}, {"RecycledInstances", true},
+		{"InstanceInterruptions", true}}},
 	{"Game", []shownMetric{{"ActiveGameSessions", false}, {"CurrentPlayerSessions", false},
 		{"AvailableGameSessions", false}, {"PercentAvailableGameSessions", false}, {"ActivatingGameSessions", false},
 		{"ConcurrentActivatableGameSessions", false}, {"PlayerSessionActivations", true},
@@ -41,9 +46,6 @@ var fleetGraphs = []metricGroup{
 	{"Processes", []shownMetric{{"ActiveServerProcesses", false}, {"HealthyServerProcesses", false},
 		{"PercentHealthyServerProcesses", false}, {"ServerProcessActivations", true},
 		{"ServerProcessTerminations", true}, {"ServerProcessAbnormalTerminations", true}}},
-	{"Instances", []shownMetric{{"ActiveInstances", false}, {"IdleInstances", false}, {"PercentIdleInstances", false},
-		{"DesiredInstances", false}, {"MinInstances", false}, {"MaxInstances", false}, {"RecycledInstances", true},
-		{"InstanceInterruptions", true}}},
 }
 
 var queueGraphs = []metricGroup{{"Metrics", []shownMetric{{"QueueDepth", false}, {"AverageWaitTime", false},
@@ -80,13 +82,27 @@ type graphsView struct {
 	Choices  []rangeChoice
 	Range    graphRange
 	From, To time.Time
-	Chosen   *graph // that is shown alone
-	All      string // the link to all graphs
-	Missing  bool   // there is no value at all
+	Period   time.Duration
+	Absolute bool   // From and To were chosen
+	ZoomOut  string // the link to twice the time; "": From and To were not chosen
+	Periods  []choice
+	Paces    []choice
+	Points   bool       // each value is drawn
+	Lists    []listPart // of the metrics that can be chosen
+	Chosen   *graph     // that is shown alone
+	All      string     // the link to all graphs
+	Missing  bool       // there is no value at all
 }
 
 // RangeName returns the parameter of the range.
 func (g *graphsView) RangeName() string { return g.Range.name }
+
+// A listPart is a list of metrics to choose from.
+type listPart struct {
+	Title   string
+	Metrics []choice
+	Chosen  int
+}
 
 // A rangeChoice is the link to another range.
 type rangeChoice struct {
@@ -99,17 +115,32 @@ type graphGroup struct {
 	Graphs []*graph
 }
 
-// graphs reads and draws the metrics of dimensions, within the range of the query; nil for people who may not read
-// them.
+// seesMetrics reports whether there are metrics for this person.
+func (v *visit) seesMetrics() bool {
+	return v.h.Metrics != nil && v.h.Access.Permits(v.id, v.from, readMetrics)
+}
+
+// graphs reads and draws the metrics of dimensions, within the time of the query; nil for people who may not read them.
+// The query can choose some of the metrics.
 func (v *visit) graphs(groups []metricGroup, dimensions ...metrics.Dimension) (*graphsView, error) {
-	if v.h.Metrics == nil || !v.h.Access.Permits(v.id, v.from, readMetrics) {
+	if !v.seesMetrics() {
 		return nil, nil
 	}
-	view := v.graphsView()
+	view, err := v.graphsView()
+	if err != nil {
+		return nil, err
+	}
 	view.Missing = true
+	chosen := v.r.URL.Query()["show"]
 	for _, group := range groups {
-		drawn := graphGroup{Title: group.title}
+		drawn, list := graphGroup{Title: group.title}, listPart{Title: group.title}
 		for _, m := range group.metrics {
+			on := len(chosen) == 0 || slices.Contains(chosen, m.name)
+			list.Metrics = append(list.Metrics, choice{m.name, titleOf(m.name), on})
+			if alone := m.name == v.form("metric"); !on && !alone {
+				continue
+			}
+			list.Chosen++
 			g, err := v.graph(view, m, []metrics.Series{{Metric: m.name, Dimensions: dimensions}})
 			if err != nil {
 				return nil, err
@@ -120,36 +151,41 @@ func (v *visit) graphs(groups []metricGroup, dimensions ...metrics.Dimension) (*
 				view.Chosen = g
 			}
 		}
-		view.Groups = append(view.Groups, drawn)
+		view.Lists = append(view.Lists, list)
+		if len(drawn.Graphs) > 0 {
+			view.Groups = append(view.Groups, drawn)
+		}
 	}
 	return view, nil
 }
 
-// graphsView returns the view of the query's range, without graphs. It ends with the last whole period.
-func (v *visit) graphsView() *graphsView {
-	view := &graphsView{Range: graphRanges[usualRange], All: v.with("metric", "")}
+// graphsView returns the view of the query's time, without graphs.
+func (v *visit) graphsView() (*graphsView, error) {
+	view := &graphsView{Range: graphRanges[usualRange], All: v.with("metric", ""), Points: v.form("points") != ""}
 	for _, r := range graphRanges {
 		if r.name == v.form("range") {
 			view.Range = r
 		}
 	}
-	for _, r := range graphRanges {
-		view.Choices = append(view.Choices, rangeChoice{link{r.text, v.with("range", r.name)}, r == view.Range})
+	if err := v.setTime(view); err != nil {
+		return nil, err
 	}
-	view.To = v.h.Clock.Now().Truncate(view.Range.period)
-	view.From = view.To.Add(-view.Range.length)
-	return view
+	for _, r := range graphRanges {
+		view.Choices = append(view.Choices, rangeChoice{
+			link{r.text, v.withAll("range", r.name, "from", "", "to", "")}, !view.Absolute && r == view.Range})
+	}
+	return view, nil
 }
 
 // graph draws the sum of series of one metric.
 func (v *visit) graph(view *graphsView, m shownMetric, series []metrics.Series) (*graph, error) {
-	p := plot{metric: m.name, unit: v.h.Metrics.Unit(m.name), from: view.From, to: view.To, period: view.Range.period,
-		width: graphWidth, height: graphHeight}
+	p := plot{metric: m.name, unit: v.h.Metrics.Unit(m.name), from: view.From, to: view.To, period: view.Period,
+		width: graphWidth, height: graphHeight, dots: view.Points}
 	if v.form("metric") == m.name {
 		p.width, p.height = aloneWidth, aloneHeight
 	}
 	for _, s := range series {
-		points, err := v.h.Metrics.Points(v.ctx, s, view.From, view.To, view.Range.period)
+		points, err := v.h.Metrics.Points(v.ctx, s, view.From, view.To, view.Period)
 		if err != nil {
 			return nil, err
 		}
@@ -158,19 +194,14 @@ func (v *visit) graph(view *graphsView, m shownMetric, series []metrics.Series) 
 	g := p.draw()
 	g.Href = v.with("metric", m.name)
 	if len(series) == 1 {
-		g.Commands = copies("CLI line", statisticsCommand(view, m, series[0].Dimensions))
+		g.Commands = copies("PromQL", metrics.PromQL(series[0], view.Period),
+			"CLI line", dataCommand(view, m, series[0].Dimensions))
 	}
 	return g, nil
 }
 
 // with returns the link to this page with another parameter; "": without it.
-func (v *visit) with(name, value string) string {
-	q := v.r.URL.Query()
-	if q.Set(name, value); value == "" {
-		q.Del(name)
-	}
-	return "?" + q.Encode()
-}
+func (v *visit) with(name, value string) string { return v.withAll(name, value) }
 
 // addPoints adds the values of two series. Both are ascending.
 func addPoints(a, b []graphPoint) []graphPoint {
@@ -192,28 +223,46 @@ func addPoints(a, b []graphPoint) []graphPoint {
 	return a
 }
 
-// statisticsCommand returns the command that reads the same values.
-func statisticsCommand(view *graphsView, m shownMetric, dimensions []metrics.Dimension) string {
-	statistic := "Average"
-	if m.counted {
-		statistic = "Sum"
+// A dataQuery is a query of GetMetricData, as the AWS CLI takes it.
+type dataQuery struct {
+	ID         string `json:"Id"`
+	MetricStat struct {
+		Metric struct {
+			Namespace, MetricName string
+			Dimensions            []metrics.Dimension
+		}
+		Period int
+		Stat   string
 	}
-	words := []string{"aws", "cloudwatch", "get-metric-statistics", "--namespace", "AWS/GameLift", "--metric-name",
-		m.name, "--statistics", statistic, "--period", fmt.Sprint(int(view.Range.period / time.Second)),
-		"--start-time", view.From.UTC().Format(time.RFC3339), "--end-time", view.To.UTC().Format(time.RFC3339),
-		"--dimensions"}
-	for _, d := range dimensions {
-		words = append(words, "Name="+d.Name+",Value="+d.Value)
-	}
-	return shell(words)
 }
 
-// regionGraphs draws the metrics of all locations together; nil for people who may not read them.
+// dataCommand returns the command that reads the same values.
+func dataCommand(view *graphsView, m shownMetric, dimensions []metrics.Dimension) string {
+	q := dataQuery{ID: "m1"}
+	q.MetricStat.Metric.Namespace, q.MetricStat.Metric.MetricName = "AWS/GameLift", m.name
+	q.MetricStat.Metric.Dimensions = dimensions
+	q.MetricStat.Period, q.MetricStat.Stat = int(view.Period/time.Second), "Average"
+	if m.counted {
+		q.MetricStat.Stat = "Sum"
+	}
+	text, err := json.Marshal([]dataQuery{q})
+	if err != nil {
+		return ""
+	}
+	return shell([]string{"aws", "cloudwatch", "get-metric-data", "--start-time", view.From.UTC().Format(time.RFC3339),
+		"--end-time", view.To.UTC().Format(time.RFC3339), "--metric-data-queries", string(text)})
+}
+
+// regionGraphs draws the metrics of all locations together, and the times of API calls; nil for people who may not read
+// them.
 func (v *visit) regionGraphs(names ...string) (*graphsView, error) {
-	if v.h.Metrics == nil || !v.h.Access.Permits(v.id, v.from, readMetrics) {
+	if !v.seesMetrics() {
 		return nil, nil
 	}
-	view := v.graphsView()
+	view, err := v.graphsView()
+	if err != nil {
+		return nil, err
+	}
 	group := graphGroup{}
 	for _, name := range names {
 		g, err := v.graph(view, shownMetric{name: name}, v.h.Metrics.Named(name, "Location"))
@@ -224,7 +273,7 @@ func (v *visit) regionGraphs(names ...string) (*graphsView, error) {
 		group.Graphs = append(group.Graphs, g)
 	}
 	view.Groups = []graphGroup{group}
-	return view, nil
+	return view, v.addCallTimes(view)
 }
 
 // fleetMetricsFile answers with the values of a metric of a fleet.
@@ -232,6 +281,7 @@ func fleetMetricsFile(v *visit) error {
 	if err := v.h.Access.Allow(v.id, v.from, readMetrics); err != nil {
 		return err
 	}
+	v.ctx = v.r.Context() // a download
 	view, err := v.graphs(fleetGraphs, v.fleetDimensions(v.r.PathValue("fleet"))...)
 	if err != nil {
 		return err

@@ -19,7 +19,19 @@ type measured struct {
 	listed []metrics.Series
 	asked  []metrics.Series
 	named  []string
+	spread map[metrics.Timing][]metrics.Spread
 	err    error
+}
+
+func (m *measured) Spread(_ context.Context, of metrics.Timing, _ []float64, from, to time.Time, _ time.Duration) (
+	in []metrics.Spread, err error,
+) {
+	for _, s := range m.spread[of] {
+		if !s.At.Before(from) && s.At.Before(to) {
+			in = append(in, s)
+		}
+	}
+	return in, m.err
 }
 
 func (m *measured) Named(metric string, names ...string) []metrics.Series {
@@ -62,6 +74,11 @@ func newMeasured(t *testing.T) (*world, *measured) {
 	w.answers["DescribeFleetAttributes"] = &wire.DescribeFleetAttributesOutput{FleetAttributes: []wire.FleetAttributes{
 		{FleetId: "fleet-1", FleetArn: "arn", Name: "arena"}}}
 	w.answers["DescribeFleetUtilization"] = &wire.DescribeFleetUtilizationOutput{}
+	w.answers["DescribeFleetEvents"] = &wire.DescribeFleetEventsOutput{Events: []wire.Event{
+		{EventTime: noon.Add(-30 * time.Minute), EventCode: "SERVER_PROCESS_CRASHED", Message: "it crashed"},
+		{EventTime: noon.Add(-40 * time.Minute), EventCode: "FLEET_SCALING_EVENT"},
+		{EventTime: noon.Add(-40 * time.Minute), EventCode: "FLEET_STATE_ACTIVE"},
+		{EventTime: noon.Add(-100 * time.Hour), EventCode: "FLEET_CREATED"}}}
 	w.answers["DescribeFleetLocationAttributes"] = &wire.DescribeFleetLocationAttributesOutput{}
 	return w, m
 }
@@ -80,8 +97,10 @@ func TestFleetMetrics(t *testing.T) {
 		t.Errorf("asked for %v", m.asked[0])
 	}
 	w.shows("GET", "/console/fleets/fleet-1?tab=metrics&range=1h&metric=ActiveGameSessions", nil, 200, "All metrics",
-		"<td class=\"n\">40</td>", "aws cloudwatch get-metric-statistics --namespace AWS/GameLift "+
-			"--metric-name ActiveGameSessions --statistics Average --period 60 --start-time 2026-11-25T11:00:00Z")
+		"<td class=\"n\">40</td>", "aws cloudwatch get-metric-data --start-time 2026-11-25T11:00:00Z "+
+			"--end-time 2026-11-25T12:00:00Z --metric-data-queries &#39;[{&#34;Id&#34;:&#34;m1&#34;,",
+		"&#34;Period&#34;:60,&#34;Stat&#34;:&#34;Average&#34;}}]&#39;",
+		"sum(muster_fleet_game_sessions{fleet=&#34;fleet-1&#34;,state=&#34;active&#34;})")
 	out := w.do("GET", "/console/fleets/fleet-1/metrics.csv?metric=ActiveGameSessions", nil)
 	rows, err := csv.NewReader(out.Body).ReadAll()
 	if err != nil || len(rows) != 4 || !slices.Equal(rows[3], []string{"2026-11-25 11:50:00", "40"}) {
@@ -95,6 +114,42 @@ func TestFleetMetrics(t *testing.T) {
 	w.fails["cloudwatch:GetMetricData"] = denied
 	w.shows("GET", "/console/fleets/fleet-1?tab=metrics", nil, 200, "you need the permission")
 	w.shows("GET", "/console/fleets/fleet-1/metrics.csv?metric=ActiveGameSessions", nil, 403)
+}
+
+// TestGraphChoices: the address of the page determines what is drawn, and for how long.
+func TestGraphChoices(t *testing.T) {
+	w, _ := newMeasured(t)
+	const page = "/console/fleets/fleet-1?tab=metrics"
+	body := w.shows("GET", page+"&show=ActiveGameSessions&show=MaxInstances&points=on&refresh=60&period=300", nil, 200,
+		`data-watch="60"`, `<option value="60" selected>Every minute`, `<option value="300" selected>5 minutes`,
+		`name="show" value="MaxInstances" checked`, `name="show" value="MinInstances">`, `class="dots" d="M`,
+		`data-values="1795604400 300 `, "3 events in this time", "it crashed",
+		`/console/fleets/fleet-1/metrics.csv?metric=ActiveGameSessions&amp;`,
+		`<title>11:20:00 FLEET_SCALING_EVENT, 11:20:00 FLEET_STATE_ACTIVE</title>`)
+	if n := strings.Count(body, "<figure"); n != 2 {
+		t.Errorf("%d graphs, want those that were chosen", n)
+	}
+	if n := strings.Count(body, `class="mark bad"`); n != 2 || strings.Contains(body, "FLEET_CREATED") {
+		t.Errorf("%d marks of failures, want one in each graph, and none of other times", n)
+	}
+	w.shows("GET", page+"&from=2026-11-25T11:55:00Z&to=2026-11-25T11:57", nil, 200,
+		`data-values="1795607700 10 `, `name="from" type="datetime-local" value="2026-11-25T11:55"`,
+		`from=2026-11-25T11%3A54%3A00Z&amp;tab=metrics&amp;to=2026-11-25T11%3A58%3A00Z" data-zoom-out>`)
+	got := w.inputs["DescribeFleetEvents"].(*wire.DescribeFleetEventsInput)
+	if !got.EndTime.Equal(noon.Add(-3 * time.Minute)) {
+		t.Errorf("events until %v", got.EndTime)
+	}
+	w.shows("GET", page+"&from=2026-10-01T00:00", nil, 200, `data-values="1790812800 86400 `)
+	w.shows("GET", page+"&from=2026-11-24T00:00&period=10", nil, 200, `data-values="1795478400 300 `)
+	w.shows("GET", page+"&from=yesterday", nil, 400, "From: &#34;yesterday&#34; is not a time like")
+	w.shows("GET", page+"&from=2026-11-25T11:55&to=2026-11-25T11:50", nil, 400, "From must be before To")
+	if body := w.shows("GET", page+"&refresh=off", nil, 200); strings.Contains(body, "data-watch") {
+		t.Error("the page is read again")
+	}
+	w.fails["DescribeFleetEvents"] = denied
+	if body := w.shows("GET", page, nil, 200, "Active game sessions"); strings.Contains(body, `class="mark`) {
+		t.Error("there are marks of events that the person may not read")
+	}
 }
 
 // TestRegionGraphs: the graphs of the overview add up the locations.

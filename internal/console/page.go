@@ -68,12 +68,19 @@ type page struct {
 	Done   string // what was done
 	Live   bool   // it is read again when the region changes
 	Every  int    // seconds at least between two readings
-	Body   any    // of the template
+	Stream string // the address of the signals on which it is read again; "": those of the region
+	Basis  string // what the form that changes settings is made from
+
+	Differences []difference // between stored and typed settings, after a conflict
+	Body        any          // of the template
+
+	Missing []lack // parts that were not answered
 
 	// Of all pages.
 	Region, Person, Assets string
 	Path                   string // with its query
 	Look                   look
+	Views                  views
 	Now                    time.Time
 	may                    func(action string, resources []string) bool // nil: everything
 }
@@ -103,7 +110,8 @@ func (v *visit) show(name string, p page) error { return v.showStatus(http.Statu
 
 func (v *visit) showStatus(status int, name string, p page) error {
 	p.Region, p.Person, p.Assets, p.Now = v.h.RegionName, v.person, assetPrefix, v.h.Clock.Now()
-	p.Path, p.Look = Prefix, lookOf(v.r)
+	p.Path, p.Look, p.Views = Prefix, lookOf(v.r), v.savedViews()
+	p.Missing = v.lacks.all
 	if v.r.Method == http.MethodGet {
 		p.Path = v.r.URL.RequestURI()
 	}
@@ -130,6 +138,9 @@ func (v *visit) showStatus(status int, name string, p page) error {
 var done = map[string]string{
 	"location-created": "The location was created.", "location-deleted": "The location was deleted.",
 	"fleet-created": "The fleet was created.", "fleet-deleted": "The fleet is being deleted.",
+	"none-selected": "No fleet was selected.", "fleets-tagged": "The fleets were tagged.",
+	"fleets-deleted": "The fleets are being deleted.", "fleet-changed": "The fleet was changed.",
+	"tag-stored": "The tag was stored.", "tag-removed": "The tag was removed.",
 	"compute-deregistered": "The compute was deregistered.", "session-created": "The game session was created.",
 	"session-terminated": "The game session was terminated.",
 	"queue-created":      "The queue was created.", "queue-deleted": "The queue was deleted.",
@@ -148,6 +159,7 @@ var done = map[string]string{
 	"rule-set-created": "The rule set was created.", "rule-set-deleted": "The rule set was deleted.",
 	"player-released": "The place was released.",
 	"ticket-stopped":  "The ticket was cancelled.",
+	"view-saved":      "The view was saved.", "view-deleted": "The view was deleted.",
 }
 
 // A failureBody is of the page that reports an error.
@@ -157,8 +169,12 @@ type failureBody struct {
 
 // fail answers with the page of an error.
 func (v *visit) fail(err error) {
+	v.lacks.all = nil // of a page that is not shown
 	f := fault.Of(err)
-	if f.Err != nil {
+	if reason := v.unanswered(err); reason != "" && f.Kind != fault.ServiceUnavailable {
+		f = &fault.Error{Kind: fault.ServiceUnavailable, Message: sentence(reason) + " Reload the page.", Err: f.Err}
+	}
+	if f.Err != nil && v.r.Context().Err() == nil { // else the browser has gone
 		if suppressed, ok := v.h.lines.Allow("page"); ok {
 			v.h.Log.Error("page failed", "path", v.r.URL.Path, "err", err, "suppressed", suppressed)
 		}
@@ -177,12 +193,15 @@ func statusOf(f *fault.Error) int {
 		return http.StatusForbidden
 	case fault.NotFound:
 		return http.StatusNotFound
+	case fault.Conflict:
+		return http.StatusConflict
 	}
 	return f.Kind.HTTPStatus()
 }
 
 var titles = map[int]string{
-	400: "This was refused", 403: "Not allowed", 404: "Not found", 503: "Starting", 500: "The service failed",
+	400: "This was refused", 403: "Not allowed", 404: "Not found", 409: "Not possible now",
+	500: "The service failed", 503: "Not available now",
 }
 
 var errNoPage = &fault.Error{Kind: fault.NotFound, Message: "There is no such page."}
@@ -198,16 +217,19 @@ var functions = template.FuncMap{
 	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"exact":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	"ago":    ago,
+	"age":    age,
 	"milli":  func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
 	"clock":  func(t time.Time) string { return t.UTC().Format(clockTime) },
 	"add":    func(a, b int) int { return a + b },
-	"query":  url.QueryEscape,
+	"query":  url.QueryEscape, // not after a ? of the template, where html/template escapes
+	"next":   nextPage,
 	"fleet":  func(id string) string { return "/console/fleets/" + url.PathEscape(id) },
 	"gsess":  gameSessionPath,
 	"player": playerPath,
 	"queue":  queuePath, "configuration": configurationPath, "ruleset": ruleSetPath,
 	"pathEscape":   url.PathEscape,
 	"join":         func(words []string) string { return strings.Join(words, ", ") },
+	"few":          few,
 	"sentence":     sentence,
 	"user":         userPath,
 	"role":         rolePath,
@@ -215,10 +237,14 @@ var functions = template.FuncMap{
 	"provider":     providerPath,
 	"operation":    operationPath,
 	"userstate":    userState,
+	"pretty":       formatted,
 	"json":         func(text json.RawMessage) string { return formatted(string(text)) },
 	"last":         func(id string) string { return id[strings.LastIndexByte(id, '/')+1:] },
+	"count":        thousands,
 	"rows":         func(now time.Time, list any) tableRows { return tableRows{now, list} },
 	"words":        titleOf,
+	"size":         sizeText,
+	"millis":       millisText,
 	"milliseconds": func(ms int64) string { return span(time.Duration(ms) * time.Millisecond) },
 	"placement":    func(id string) string { return "/console/placements/" + url.PathEscape(id) },
 	"ticket":       func(id string) string { return "/console/tickets/" + url.PathEscape(id) },
@@ -229,6 +255,15 @@ var functions = template.FuncMap{
 		}
 		return int(min(100, 100*int64(part)/int64(whole)))
 	},
+}
+
+// nextPage returns the address of the next page of a list; "": there is none. It is not relative, since the answer to a
+// form that was refused is at the address of the form.
+func nextPage(list, token string) string {
+	if token == "" {
+		return ""
+	}
+	return list + "?next=" + url.QueryEscape(token)
 }
 
 // sentence returns a text that begins with a capital and ends with a stop.
@@ -265,10 +300,10 @@ func copies(pairs ...string) (items []copyItem) {
 // chip returns the class of a status: colour is only for state, and never alone.
 func chip(status any) string {
 	switch strings.ToUpper(fmt.Sprint(status)) {
-	case "ACTIVE", "READY", "FULFILLED", "COMPLETED", "OK":
+	case "ACTIVE", "READY", "FULFILLED", "COMPLETED", "OK", "HOSTING":
 		return "good"
 	case "NEW", "DOWNLOADING", "VALIDATING", "BUILDING", "ACTIVATING", "PENDING", "SEARCHING", "PLACING", "RESERVED",
-		"REQUIRES_ACCEPTANCE", "QUEUED", "ATTEMPT", "WAITING", "CATCHING_UP", "LEAVING", "INVITED":
+		"REQUIRES_ACCEPTANCE", "QUEUED", "ATTEMPT", "WAITING", "CATCHING_UP", "LEAVING", "INVITED", "STARTING":
 		return "wait"
 	case "ERROR", "FAILED", "TIMED_OUT", "TIMEDOUT", "CRASHED", "BACKOFF", "IMPAIRED", "REFUSED",
 		"DOWN", "REJECTED":

@@ -1,9 +1,16 @@
 package console
 
 import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,6 +105,9 @@ func TestLook(t *testing.T) {
 		{url.Values{"theme": {"dark"}}, `data-theme="dark"`, false},
 		{url.Values{"times": {"local"}}, `data-theme="dark" data-times="local"`, false},
 		{url.Values{"theme": {"system"}}, `<html lang="en" data-times="local">`, false},
+		{url.Values{"density": {"compact"}}, `<html lang="en" data-times="local" data-density="compact">`, false},
+		{url.Values{"times": {"utc"}}, `<html lang="en" data-density="compact">`, false},
+		{url.Values{"density": {"comfortable"}}, `<html lang="en">`, false},
 		{url.Values{"times": {"utc"}}, `<html lang="en">`, false},
 		{url.Values{"theme": {`"><script>`}}, `<html lang="en">`, false},
 	} {
@@ -147,6 +157,7 @@ func TestTicket(t *testing.T) {
 			"weights": {SDM: map[string]float64{"x": 2}},
 			"role":    {S: "tank"}}, LatencyInMs: map[string]int32{"custom-fra": 31}}}}}}
 	w.answers["GET /v1/tickets/ken/explain"] = control.TicketExplanation{Ticket: "ken", Status: "SEARCHING",
+		AgeSeconds: 18.4, TimeoutSeconds: 41.6,
 		Explanation: &matcher.Explanation{Pool: 42, Largest: 5, Missing: "red lacks 3", Candidates: 41,
 			Rejections: []matcher.Rejection{{Rule: "FairSkill", Candidates: 41,
 				Example: "t-9: distance 22, at most 10"}},
@@ -155,6 +166,8 @@ func TestTicket(t *testing.T) {
 		"41 other tickets were checked; 41 do not fit:",
 		"<li>41 fail FairSkill, such as t-9: distance 22, at most 10.</li>",
 		"In 12.0 s t is set to 20, which admits 9 of the tickets above.", "12.5",
+		`<progress max="100" value="30" aria-label="Age of 18 s, time-out at 1 m 0 s">`, "18 s of 1 m 0 s", ">in 41 s<",
+		`<dd>at 30 s <span class="muted">· <time datetime="2026-11-25T12:00:12Z"`, ": t 20</dd>",
 		"a, b", "x 2", "tank", "31 ms")
 	w.fails["GET /v1/tickets/ken/explain"] = fault.New(fault.InvalidRequest, "It has ended.")
 	w.shows("GET", "/console/tickets/ken", nil, 200, "It has just ended.")
@@ -179,6 +192,42 @@ func TestQueue(t *testing.T) {
 		LocationAttributes: []wire.LocationAttributes{{LocationState: &wire.LocationState{Location: "custom-fra"}}}}
 	w.shows("GET", "/console/queues/ranked", nil, 200, "<strong>6</strong>", "Alias alias-1 does not exist.",
 		`name="latency-custom-fra"`)
+	w.answers["GET /v1/queues/ranked/placements"] = func(r *http.Request) any {
+		ended := w.clock.Now()
+		row := control.PlacementRow{StartTime: ended, EndTime: &ended}
+		list := control.PlacementList{}
+		switch r.FormValue("status") {
+		case "":
+			list.Placements = []control.PlacementRow{{Status: placement.Pending}, {Status: placement.Cancelled}}
+			list.NextToken = "more"
+		case "FULFILLED":
+			row.Status = placement.Fulfilled
+			for i := range 100 {
+				row.AgeMS = int64(1000 + 10*i)
+				list.Placements = append(list.Placements, row)
+			}
+			list.NextToken = "more"
+		case "FAILED,TIMED_OUT,CANCELLED":
+			row.Status, row.PlacementID, row.Reason = placement.Failed, "broken", "the queue was deleted"
+			late := control.PlacementRow{PlacementID: "late", Status: placement.TimedOut,
+				LastStep: &control.PlacementStep{Kind: placement.StepWaiting, Text: "fleet-1 is full"}}
+			list.Placements = []control.PlacementRow{row, late, {Status: placement.Cancelled}, row}
+		}
+		return list
+	}
+	w.calls = nil
+	w.shows("GET", "/console/queues/ranked", nil, 200, "<dd>100 <small>or more</small></dd>", "<dd>1.4 s</dd>",
+		"<dd>1.9 s</dd>", "Why the last 3 failed", `<td>The queue was deleted.</td><td class="n">2</td>`,
+		`<td>It timed out. Before: It waits: fleet-1 is full.</td><td class="n">1</td>`,
+		`data-sets="l-0"`, `href="/console/placements/late"`, "<dd>1</dd>", "<dd>2</dd>")
+	if n := requestsIn(w.calls); n > 3 {
+		t.Errorf("the page makes %d requests: %v", n, w.calls)
+	}
+	w.calls = nil
+	page := w.shows("GET", "/console/queues/ranked?next=more", nil, 200, `id="placements"`)
+	if n := requestsIn(w.calls); n > 1 || strings.Contains(page, "How placements go") {
+		t.Errorf("the second page makes %d requests: %v", n, w.calls)
+	}
 	form := url.Values{"placement": {"p-1"}, "max-players": {"4"}, "players": {"ada, bob"}, "latency-custom-fra": {"x"}}
 	w.shows("POST", "/console/queues/ranked/placements", form, 400, "is not a number of milliseconds", `value="p-1"`)
 	form.Set("latency-custom-fra", "31")
@@ -189,6 +238,16 @@ func TestQueue(t *testing.T) {
 		in.MaximumPlayerSessionCount.Or(0) != 4 {
 		t.Errorf("started %+v", in)
 	}
+}
+
+// requestsIn returns how many of the calls are requests of operators.
+func requestsIn(calls []string) (n int) {
+	for _, c := range calls {
+		if strings.HasPrefix(c, "GET /v1/") {
+			n++
+		}
+	}
+	return n
 }
 
 // TestEditor says at which line a rule set is wrong, and stores a valid one.
@@ -260,10 +319,25 @@ func TestRegionPages(t *testing.T) {
 	w := newWorld(t)
 	w.answers["ListFleets"] = &wire.ListFleetsOutput{}
 	w.fails["GET /v1/nodes"] = fault.New(fault.InvalidRequest, "This service is not part of a cluster.")
-	w.shows("GET", "/console/cluster", nil, 200, "This service runs alone")
+	w.answers["GET /v1/shards"] = `{"nodes":[{"version":"v1","engineVersion":"2.15","diskUsedBytes":1500000,` +
+		`"diskFreeBytes":40000000000,"diskSizeBytes":100000000000}],"shards":[{"shard":0,"last":4711,"lag":0,` +
+		`"journalBytes":999,"append":{"p50Ms":0.416,"p99Ms":12.3},"snapshot":{"last":4000,"bytes":23456,` +
+		`"time":"2026-11-25T11:58:00Z"}}]}`
+	w.shows("GET", "/console/cluster", nil, 200, "This service runs alone", "this service", "NATS 2.15", ">1.5 MB<",
+		"40 GB of 100 GB", ">4711<", ">999 B<", ">0.42 ms<", ">12 ms<", "2 m 0 s ago", ">4000<", ">23 kB<")
 	delete(w.fails, "GET /v1/nodes")
 	w.answers["GET /v1/nodes"] = `{"level":6,"nodes":[{"node":"a","up":true,"ready":true,"shards":4},{"node":"b"}]}`
-	w.shows("GET", "/console/cluster", nil, 200, "READY", "DOWN", "Remove b", "Feature level in force: 6")
+	w.answers["GET /v1/shards"] = `{"node":"c","nodes":[{"node":"a","version":"v1","lag":3},{"node":"c",` +
+		`"problem":"It did not answer."}],"shards":[{"shard":0,"owner":"a","last":9},{"shard":1,"problem":"Not now."}]}`
+	w.shows("GET", "/console/cluster", nil, 200, "READY", "DOWN", "Remove b", "Feature level in force: 6",
+		`<td class="n">3</td>`, "It did not answer.", "Its state is not known now.", "<td>a</td>", "Not now.",
+		"Lag is of c, which shows this page")
+	w.fails["GET /v1/shards"] = fault.New(fault.ServiceUnavailable, "Later.")
+	w.shows("GET", "/console/cluster", nil, 200, "READY", "Shards: Later.", "did not answer in time")
+	w.fails["GET /v1/nodes"] = w.fails["GET /v1/shards"]
+	w.shows("GET", "/console/cluster", nil, 200, "Nodes: Later. Shards: Later.", "Game sessions")
+	delete(w.fails, "GET /v1/nodes")
+	delete(w.fails, "GET /v1/shards")
 	w.shows("POST", "/console/cluster/remove", url.Values{"node": {"b"}, "confirm": {"a"}}, 400, "Type the name")
 	w.answers["DELETE /v1/nodes/b"] = `{}`
 	w.leads("/console/cluster/remove", url.Values{"node": {"b"}, "confirm": {"b"}},
@@ -343,7 +417,9 @@ func TestExplorer(t *testing.T) {
 		}
 	}
 	w.answers["ListFleets"] = `{"FleetIds":["fleet-1"]}`
-	w.shows("POST", "/console/api/ListFleets", url.Values{"body": {`{"Limit": 1}`}}, 200, "fleet-1", "It succeeded")
+	w.shows("POST", "/console/api/ListFleets", url.Values{"body": {`{"Limit": 1}`}}, 200, "fleet-1", "It succeeded",
+		"POST /service/GameLift/operation/ListFleets", "{&#34;Limit&#34;: 1}", "00000000  ", "HTTP/1.1 200",
+		"<span class=\"muted\">24 bytes</span>", "{&#34;FleetIds&#34;: [&#34;fleet-1&#34;]}")
 	if w.inputs["ListFleets"] != `{"Limit": 1}` {
 		t.Errorf("called with %v", w.inputs["ListFleets"])
 	}
@@ -390,6 +466,59 @@ func TestCSV(t *testing.T) {
 	}
 	w.fails["DescribePlayerSessions"] = denied
 	w.shows("GET", "/console/players.csv?id=ada", nil, 403, "AccessDenied")
+}
+
+// A pipeWriter is an answer that is written only as fast as it is read.
+type pipeWriter struct {
+	*io.PipeWriter
+	header http.Header
+}
+
+func (p *pipeWriter) Header() http.Header { return p.header }
+func (p *pipeWriter) WriteHeader(int)     {}
+
+// TestLargeCSV: a file of 20,000 game sessions is written while they are read: no more than a page of them
+// is in memory. Formulas are defused.
+func TestLargeCSV(t *testing.T) {
+	const total = 20_000
+	w := newWorld(t)
+	var asked atomic.Int64 // rows
+	w.answers["DescribeGameSessions"] = func(in any) any {
+		from, _ := strconv.Atoi(in.(*wire.DescribeGameSessionsInput).NextToken)
+		out := &wire.DescribeGameSessionsOutput{}
+		for i := from; i < from+csvPage; i++ {
+			out.GameSessions = append(out.GameSessions, wire.GameSession{GameSessionId: fmt.Sprint("gsess-", i),
+				Name: "=cmd|' /C calc'!A0\n" + hostile})
+		}
+		if from += csvPage; from < total {
+			out.NextToken = strconv.Itoa(from)
+		}
+		asked.Add(csvPage)
+		return out
+	}
+	reading, writing := io.Pipe()
+	go func() {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/console/game-sessions.csv?fleet=fleet-1", nil)
+		r.Host, r.RemoteAddr = "127.0.0.1:9080", "127.0.0.1:4711"
+		w.h.ServeHTTP(&pipeWriter{writing, http.Header{}}, r)
+		_ = writing.Close()
+	}()
+	rows := csv.NewReader(reading)
+	if _, err := rows.Read(); err != nil {
+		t.Fatal(err)
+	}
+	for n := range int64(total) {
+		row, err := rows.Read()
+		if err != nil || row[0] != fmt.Sprint("gsess-", n) || row[1] != "'=cmd|' /C calc'!A0\n"+hostile {
+			t.Fatalf("row %d: %q, %v", n, row, err)
+		}
+		if ahead := asked.Load() - n; ahead > 3*csvPage { // of which two pages are those of buffers
+			t.Fatalf("%d rows were read before row %d was written", asked.Load(), n)
+		}
+	}
+	if row, err := rows.Read(); !errors.Is(err, io.EOF) {
+		t.Errorf("after the last row: %q, %v", row, err)
+	}
 }
 
 // TestRowsCSV: the files of tickets and placements have the rows of all pages of their lists.

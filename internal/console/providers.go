@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/muster-gg/muster/internal/control/access"
-	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A providersBody is all identity providers.
@@ -31,6 +30,30 @@ type providerBody struct {
 	KeyText   string
 	Redirect  string // the URI that is registered at the provider
 	Discovery string // URL of what the provider publishes about itself
+
+	stored []field
+}
+
+// fields are the settings of the form but the secret, which is not shown.
+func (b *providerBody) fields() []field {
+	keys := b.KeyText
+	if json.Valid([]byte(keys)) {
+		keys = formatted(keys)
+	}
+	all := []field{{"Issuer", b.Issuer}, {"Client id", b.ClientID}, {"People sign in by it", yesNo(b.SignIn)},
+		{"Unknown people become users", yesNo(b.Create)}, {"Claim with the groups of a person", b.GroupClaim},
+		{"Groups", b.GroupText}, {"Keys", keys}}
+	for _, f := range b.Lists() {
+		all = append(all, field{f.Label, f.Text()})
+	}
+	return all
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
 }
 
 // Lists are the fields of the form for lists, one value a line.
@@ -70,15 +93,24 @@ func newProviderPage(v *visit) error {
 func providerPage(v *visit) error { return v.provider(nil) }
 
 func (v *visit) provider(refused error) error {
+	b, err := v.storedProvider()
+	if err != nil {
+		return err
+	}
+	return v.showProvider(b, refused)
+}
+
+func (v *visit) storedProvider() (*providerBody, error) {
 	var b providerBody
 	if err := v.request(http.MethodGet, in("providers", v.r.PathValue("name")), nil, &b.ProviderView); err != nil {
-		return err
+		return nil, err
 	}
 	for _, g := range b.Groups { // names of the region's groups have no colon
 		b.GroupText += g.Group + ": " + g.Claim + "\n"
 	}
 	b.KeyText = formatted(string(b.Keys))
-	return v.showProvider(&b, refused)
+	b.stored = b.fields()
+	return &b, nil
 }
 
 func (v *visit) showProvider(b *providerBody, refused error) error {
@@ -91,6 +123,7 @@ func (v *visit) showProvider(b *providerBody, refused error) error {
 	}
 	b.ClientSecret = ""
 	return v.refused("provider", page{Title: title, Nav: "/console/providers", Body: b,
+		Live: refused == nil && !b.New, Basis: v.basis(b.stored, refused),
 		Crumbs: []link{{"Identity providers", "/console/providers"}}}, refused)
 }
 
@@ -106,7 +139,11 @@ func putProvider(v *visit) error {
 		*f.list = linesOf(v.form(f.ID))
 	}
 	if !b.New {
-		b.Name = v.r.PathValue("name")
+		stored, err := v.storedProvider()
+		if err != nil {
+			return err
+		}
+		b.Name, b.stored = stored.Name, stored.stored
 	}
 	again := func(err error) error { return v.showProvider(&b, err) }
 	if err := v.completeProvider(&b); err != nil {
@@ -130,20 +167,10 @@ func (v *visit) completeProvider(b *providerBody) error {
 			return invalid("keys: type a JSON Web Key Set.")
 		}
 	}
-	if !b.New {
-		return nil
+	if b.New {
+		return v.absent("Provider", "providers", b.Name)
 	}
-	if b.Name == "" {
-		return invalid("name: type a name.")
-	}
-	err := v.request(http.MethodGet, in("providers", b.Name), nil, nil)
-	switch {
-	case err == nil:
-		return fault.New(fault.Conflict, "Provider %.64s exists. Change it on its page.", b.Name)
-	case fault.Is(err, fault.NotFound):
-		return nil
-	}
-	return err
+	return v.edited("Provider "+b.Name, b.stored, b.fields())
 }
 
 func deleteProvider(v *visit) error {

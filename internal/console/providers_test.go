@@ -49,7 +49,9 @@ func TestProviders(t *testing.T) {
 	w.shows("GET", "/console/providers/corp", nil, 200, "https://muster.example.com/signin/oidc/corp/callback",
 		`href="https://id.example.com/realms/corp/.well-known/openid-configuration"`, ">"+groups+"\n</textarea>",
 		">openid\ngroups</textarea>", "can no longer sign in by it")
-	w.leads("/console/providers/corp/put", typed(&p.ProviderInput, groups),
+	form := typed(&p.ProviderInput, groups)
+	form.Set("basis", w.basis("/console/providers/corp"))
+	w.leads("/console/providers/corp/put", form,
 		"/console/providers/corp?done=provider-stored")
 	var sent access.ProviderInput
 	if err := json.Unmarshal([]byte(w.inputs["PUT /v1/providers/corp"].(string)), &sent); err != nil ||
@@ -64,7 +66,7 @@ func TestProviders(t *testing.T) {
 	w.leads("/console/providers/corp/delete", url.Values{"confirm": {"corp"}},
 		"/console/providers?done=provider-deleted")
 	w.fails["DELETE /v1/providers/corp"] = fault.New(fault.Conflict, "Nobody could sign in without provider corp.")
-	w.shows("POST", "/console/providers/corp/delete", url.Values{"confirm": {"corp"}}, 400, "Nobody could sign in")
+	w.shows("POST", "/console/providers/corp/delete", url.Values{"confirm": {"corp"}}, 409, "Nobody could sign in")
 }
 
 // TestNewProvider: a new provider replaces no other one, and what was typed stays when it is refused, but the secret.
@@ -73,24 +75,24 @@ func TestNewProvider(t *testing.T) {
 	w.answers["GET /v1/providers/corp"] = corp()
 	form := url.Values{"provider-name": {"corp"}, "issuer": {"https://id.example.com"}, "client-secret": {"hush"},
 		"groups": {"developers"}, "domains": {hostile + strings.Repeat("é", 2048)}}
-	refused := func(want string) {
+	refused := func(status int, want string) {
 		t.Helper()
-		body := w.shows("POST", "/console/providers/create", form, 400, want, `value="https://id.example.com"`)
+		body := w.shows("POST", "/console/providers/create", form, status, want, `value="https://id.example.com"`)
 		if strings.Contains(body, "hush") || strings.Contains(body, "<script>alert") {
 			t.Errorf("the page has the secret, or markup: %s", body)
 		}
 	}
-	refused("must be a group, a colon")
+	refused(400, "must be a group, a colon")
 	form.Set("groups", "")
 	form.Set("keys", "{")
-	refused("type a JSON Web Key Set")
+	refused(400, "type a JSON Web Key Set")
 	form.Del("keys")
-	refused("Provider corp exists")
+	refused(409, "Provider corp exists")
 	form.Set("provider-name", "")
-	refused("name: type a name")
+	refused(400, "name: type a name")
 	form.Set("provider-name", "new")
 	w.fails["PUT /v1/providers/new"] = fault.New(fault.InvalidRequest, "clientId is required")
-	refused("clientId is required")
+	refused(400, "clientId is required")
 	delete(w.fails, "PUT /v1/providers/new")
 	w.answers["PUT /v1/providers/new"] = corp()
 	w.leads("/console/providers/create", form, "/console/providers/new?done=provider-stored")

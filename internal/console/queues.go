@@ -30,7 +30,7 @@ func (v *visit) queues(refused error) error {
 	}
 	b := queuesBody{Queues: out.GameSessionQueues, Next: out.NextToken, Name: v.form("queue-name")}
 	if v.may("gamelift:CreateGameSessionQueue", nil) {
-		if b.Fleets, _, err = v.fleetRows(""); err != nil && !fault.Is(err, fault.AccessDenied) {
+		if b.Fleets, _, err = v.fleetsOf(""); err != nil && !fault.Is(err, fault.AccessDenied) {
 			return err
 		}
 	}
@@ -61,6 +61,7 @@ type queueBody struct {
 	Graphs       *graphsView // nil: not for this person
 	Destinations []destination
 	Placements   control.PlacementList // the ones that wait, and the newest
+	State        *queueState           // nil: not for this person, or this is not the first page of placements
 	Locations    []locationLatency     // of the destinations, for the form
 
 	Placement, Players, SessionName string // that were typed
@@ -111,6 +112,18 @@ func (v *visit) queue(name string) (*queueBody, error) {
 		return nil, fault.New(fault.NotFound, "Queue %s does not exist.", name)
 	}
 	b := &queueBody{GameSessionQueue: out.GameSessionQueues[0]}
+	return b, v.read(
+		part{"Destinations", func() error { v.destinations(b); return nil }},
+		part{"Placements", func() error { return v.placementsOf(b) }},
+		part{"Metrics", func() (err error) {
+			b.Graphs, err = v.graphs(queueGraphs, metrics.Dimension{Name: "QueueName", Value: name})
+			return err
+		}},
+	)
+}
+
+// destinations reads what is known about the destinations of a queue.
+func (v *visit) destinations(b *queueBody) {
 	locations := map[string]bool{}
 	for i, d := range b.GameSessionQueue.Destinations {
 		one := destination{ARN: d.DestinationArn}
@@ -124,19 +137,26 @@ func (v *visit) queue(name string) (*queueBody, error) {
 		}
 		b.Destinations = append(b.Destinations, one)
 	}
-	if resource := "queue/" + name; v.may("muster:PlacementRead", []string{resource}) {
-		if err := v.request("GET", v.rowsOf("queues", name, "placements"), nil, &b.Placements); err != nil {
-			return nil, err
-		}
+}
+
+func (v *visit) placementsOf(b *queueBody) error {
+	if !v.may("muster:PlacementRead", []string{"queue/" + b.Name}) {
+		return nil
 	}
-	b.Graphs, err = v.graphs(queueGraphs, metrics.Dimension{Name: "QueueName", Value: name})
-	return b, err
+	err := v.request("GET", v.rowsOf("queues", b.Name, "placements"), nil, &b.Placements)
+	v.partial("Placements", b.Placements.Partial)
+	if err == nil && v.form("next") == "" {
+		b.State, err = v.queueState(b.Name, &b.Placements)
+	}
+	return err
 }
 
 // destination reads what is known about a destination. A person may see a queue and not all of its fleets.
 func (v *visit) destination(d *destination, location func(string)) {
 	err := v.readDestination(d, location)
-	if err != nil {
+	if reason := v.unanswered(err); reason != "" {
+		d.Problem = sentence(reason)
+	} else if err != nil {
 		d.Problem = fault.Of(err).Message
 	}
 }

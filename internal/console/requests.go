@@ -30,6 +30,7 @@ type answerBuffer struct {
 func (a *answerBuffer) Header() http.Header         { return a.header }
 func (a *answerBuffer) Write(p []byte) (int, error) { return a.to.Write(p) }
 func (a *answerBuffer) WriteHeader(status int)      { a.status = status }
+func (a *answerBuffer) Flush()                      {} // what follows is written at once
 
 // request makes a request of operators as the person who has signed in. in becomes the JSON of its body, unless it is
 // nil, and the answer is decoded to out.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -37,6 +38,8 @@ type roleBody struct {
 	Policies []policyChoice
 	New      bool
 	Subject  string // that was typed
+
+	stored []field
 }
 
 // A policyChoice is a policy that a role has, or can have.
@@ -52,7 +55,15 @@ func (v *visit) role(refused error) error {
 	if err := v.request("GET", in("roles", v.r.PathValue("name")), nil, &b.RoleView); err != nil {
 		return err
 	}
+	b.stored = b.fields()
 	return v.showRole(&b, refused)
+}
+
+// fields are the settings of the form.
+func (b *roleBody) fields() []field {
+	policies := slices.Sorted(slices.Values(b.RoleView.Policies))
+	return []field{{"Description", b.Description}, {"Longest life of its keys in seconds", fmt.Sprint(b.MaxDuration)},
+		{"Policies", strings.Join(policies, "\n")}, {"Trust policy", formatted(string(b.RoleView.Trust))}}
 }
 
 func newRolePage(v *visit) error {
@@ -76,7 +87,7 @@ func (v *visit) showRole(b *roleBody, refused error) error {
 		title = "Create role"
 	}
 	return v.refused("role", page{Title: title, Nav: "/console/roles", Live: refused == nil && !b.New, Body: b,
-		Crumbs: []link{{"Roles", "/console/roles"}}}, refused)
+		Basis: v.basis(b.stored, refused), Crumbs: []link{{"Roles", "/console/roles"}}}, refused)
 }
 
 // putRole creates or replaces a role. What the form does not have stays.
@@ -87,6 +98,7 @@ func putRole(v *visit) error {
 		if err := v.request("GET", in("roles", v.r.PathValue("name")), nil, &b.RoleView); err != nil {
 			return err
 		}
+		b.stored = b.fields()
 	}
 	b.Description, b.RoleView.Policies = v.form("description"), v.r.Form["policy"]
 	seconds, err := strconv.ParseInt(v.form("duration"), 10, 32)
@@ -101,6 +113,9 @@ func putRole(v *visit) error {
 		}
 		b.RoleView.Trust = json.RawMessage(trust)
 	}
+	if err := v.mayStoreRole(&b); err != nil {
+		return v.showRole(&b, err)
+	}
 	input := map[string]any{"description": b.Description, "policies": b.RoleView.Policies, "inlinePolicies": b.Inline,
 		"maxDuration": b.MaxDuration}
 	if trust != "" {
@@ -108,6 +123,14 @@ func putRole(v *visit) error {
 	}
 	return v.perform("PUT", in("roles", b.Name), input, rolePath(b.Name)+"?done=role-stored",
 		func(err error) error { return v.showRole(&b, err) })
+}
+
+// mayStoreRole refuses to replace what the form was not made from.
+func (v *visit) mayStoreRole(b *roleBody) error {
+	if b.New {
+		return v.absent("Role", "roles", b.Name)
+	}
+	return v.edited("Role "+b.Name, b.stored, b.fields())
 }
 
 // changeRole assigns the role, or deletes it.
@@ -169,17 +192,33 @@ type policyBody struct {
 	access.PolicyView
 	Text string
 	New  bool
+
+	stored []field
+}
+
+// fields are the settings of the form.
+func (b *policyBody) fields() []field {
+	return []field{{"Description", b.Description}, {"Document", formatted(lined(b.Text))}}
 }
 
 func policyPage(v *visit) error { return v.policy(nil) }
 
 func (v *visit) policy(refused error) error {
-	var b policyBody
-	if err := v.request("GET", in("policies", v.r.PathValue("name")), nil, &b.PolicyView); err != nil {
+	b, err := v.storedPolicy()
+	if err != nil {
 		return err
 	}
+	return v.showPolicy(b, refused)
+}
+
+func (v *visit) storedPolicy() (*policyBody, error) {
+	var b policyBody
+	if err := v.request("GET", in("policies", v.r.PathValue("name")), nil, &b.PolicyView); err != nil {
+		return nil, err
+	}
 	b.Text = formatted(string(b.Document))
-	return v.showPolicy(&b, refused)
+	b.stored = b.fields()
+	return &b, nil
 }
 
 // examplePolicy is a policy to begin with.
@@ -204,15 +243,36 @@ func (v *visit) showPolicy(b *policyBody, refused error) error {
 		title = "Create policy"
 	}
 	return v.refused("policy", page{Title: title, Nav: "/console/policies", Body: b,
+		Live: refused == nil && !b.New, Basis: v.basis(b.stored, refused),
 		Crumbs: []link{{"Policies", "/console/policies"}}}, refused)
 }
 
 func putPolicy(v *visit) error {
-	b := policyBody{New: v.r.PathValue("name") == "", Text: strings.ReplaceAll(v.form("document"), "\r\n", "\n")}
-	b.Name, b.Description = v.form("policy-name"), v.form("description")
+	b := &policyBody{New: v.r.PathValue("name") == ""}
+	if !b.New {
+		stored, err := v.storedPolicy()
+		if err != nil {
+			return err
+		}
+		b = stored
+	} else {
+		b.Name = v.form("policy-name")
+	}
+	b.Description, b.Text = v.form("description"), strings.ReplaceAll(v.form("document"), "\r\n", "\n")
+	if err := v.mayStorePolicy(b); err != nil {
+		return v.showPolicy(b, err)
+	}
 	body := map[string]any{"description": b.Description, "document": b.Text}
 	return v.perform("PUT", in("policies", b.Name), body, policyPath(b.Name)+"?done=policy-stored",
-		func(err error) error { return v.showPolicy(&b, err) })
+		func(err error) error { return v.showPolicy(b, err) })
+}
+
+// mayStorePolicy refuses to replace what the form was not made from.
+func (v *visit) mayStorePolicy(b *policyBody) error {
+	if b.New {
+		return v.absent("Policy", "policies", b.Name)
+	}
+	return v.edited("Policy "+b.Name, b.stored, b.fields())
 }
 
 func deletePolicy(v *visit) error {

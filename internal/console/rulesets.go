@@ -54,6 +54,7 @@ func summed(r wire.MatchmakingRuleSet) ruleSetRow {
 type ruleSetBody struct {
 	ruleSetRow
 	Lines      []string
+	Outline    *outline // nil: it is not valid
 	Simulation *simulation
 }
 
@@ -68,7 +69,14 @@ func (v *visit) ruleSet(name string, refused error) error {
 }
 
 func (v *visit) showRuleSet(r *wire.MatchmakingRuleSet, s *simulation, refused error) error {
-	b := ruleSetBody{summed(*r), strings.Split(formatted(r.RuleSetBody), "\n"), s}
+	b := ruleSetBody{ruleSetRow: summed(*r), Lines: strings.Split(formatted(r.RuleSetBody), "\n"), Simulation: s}
+	b.Outline = outlineOf(r.RuleSetBody)
+	if v.may("muster:RuleSetSimulate", nil) {
+		var err error
+		if s.InForce, err = v.rulesInForce(r.RuleSetName); err != nil {
+			return err
+		}
+	}
 	return v.refused("ruleset", page{Title: r.RuleSetName, Nav: "/console/rule-sets", Body: b,
 		Crumbs: []link{{"Rule sets", "/console/rule-sets"}}}, refused)
 }
@@ -162,6 +170,9 @@ func editorPage(v *visit) error {
 }
 
 func (v *visit) editor(b *editorBody, refused error) error {
+	if err := v.needs("gamelift:CreateMatchmakingRuleSet"); err != nil {
+		return err
+	}
 	p := page{Title: "Create rule set", Nav: "/console/rule-sets", Body: b,
 		Crumbs: []link{{"Rule sets", "/console/rule-sets"}}}
 	if b.From != "" {

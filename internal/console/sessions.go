@@ -19,35 +19,55 @@ type sessionsBody struct {
 	Fleet    string // that is shown; "": all
 	Filter   string // of SearchGameSessions
 	Sort     string
-	Sessions []wire.GameSession
+	Ended    bool // those that have ended are shown, else those that have not
+	Unlisted bool // the fleet that is shown is none of Fleets
+	Sessions []sessionRow
 	Next     string
 	Problem  string // of the filter
+	Columns  columns
+	Choices  []columnChoice
+	chosen   string // the columns in the query
+
+	// Of the form that creates one in the fleet that is shown; of the form that was refused, what was typed.
+	Locations []locationUse
+	CreateIn  string // ARN of the fleet; "": all are shown
+	New       newSession
 }
 
-func gameSessionsPage(v *visit) error {
-	rows, _, err := v.fleetRows("")
+func gameSessionsPage(v *visit) error { return v.gameSessions(nil) }
+
+func (v *visit) gameSessions(refused error) error {
+	if to := v.shortColumns("/console/game-sessions", sessionColumns); to != "" {
+		return v.redirect(to)
+	}
+	rows, more, err := v.fleetsOf("")
 	if err != nil {
 		return err
 	}
 	q := v.r.URL.Query()
-	b := sessionsBody{Fleets: rows, Fleet: q.Get("fleet"), Filter: q.Get("filter"), Sort: q.Get("sort")}
+	b := sessionsBody{Fleets: rows, Fleet: v.form("fleet"), Filter: q.Get("filter"), Sort: q.Get("sort"),
+		Ended: q.Get("show") == showEnded}
+	b.chooseColumns(q.Get("columns"))
 	if b.All = v.h.Access.PermitsSome(v.id, readSessions); b.Fleet == "" && !b.All && len(rows) > 0 {
 		b.Fleet = rows[0].FleetId
 	}
-	list := v.searchSessions
-	if b.Fleet == "" {
-		list = v.allSessions
-	}
 	if b.Fleet != "" || b.All {
-		if err := list(&b, q.Get("next"), pageSize); err != nil {
-			if !fault.Is(err, fault.InvalidRequest) {
-				return err
-			}
+		err := v.read(part{"Game sessions", func() error { return v.listSessions(&b, q.Get("next"), pageSize) }})
+		if err != nil && !fault.Is(err, fault.InvalidRequest) {
+			return err
+		}
+		if err != nil {
 			b.Problem = fault.Of(err).Message
 		}
 	}
-	return v.show("gamesessions", page{Title: "Game sessions", Nav: "/console/game-sessions", Live: b.Problem == "",
-		Body: b})
+	b.nameFleets(more == "")
+	p := page{Title: "Game sessions", Nav: "/console/game-sessions", Live: b.Problem == "" && refused == nil, Body: &b}
+	if b.Ended {
+		p.Every = endedPace
+	} else if err := v.newSessionForm(&b); err != nil {
+		return err
+	}
+	return v.refused("gamesessions", p, refused)
 }
 
 // searchSessions lists the game sessions that are not ended. A search finds ACTIVE ones only.
@@ -57,45 +77,20 @@ func (v *visit) searchSessions(b *sessionsBody, token string, rows int32) error 
 		out, err := call(v, wire.OpDescribeGameSessions, &wire.DescribeGameSessionsInput{FleetId: b.Fleet, Limit: limit,
 			NextToken: token})
 		if err == nil {
-			b.Sessions, b.Next = out.GameSessions, out.NextToken
+			b.Sessions, b.Next = describedRows(out.GameSessions), out.NextToken
 		}
 		return err
 	}
 	out, err := call(v, wire.OpSearchGameSessions, &wire.SearchGameSessionsInput{FleetId: b.Fleet, Limit: limit,
 		NextToken: token, FilterExpression: b.Filter, SortExpression: b.Sort})
 	if err == nil {
-		b.Sessions, b.Next = out.GameSessions, out.NextToken
+		b.Sessions, b.Next = describedRows(out.GameSessions), out.NextToken
 	}
 	return err
 }
 
 // readSessions is the action of the list of all fleets.
 var readSessions, _ = policy.ActionOf("muster:GameSessionRead")
-
-// allSessions lists the game sessions of all fleets that are not ended.
-func (v *visit) allSessions(b *sessionsBody, token string, rows int32) error {
-	q := url.Values{"limit": {strconv.Itoa(int(rows))}}
-	for name, value := range map[string]string{"q": b.Filter, "sort": b.Sort, "after": token} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	var list control.SessionList
-	if err := v.request("GET", "/v1/game-sessions?"+q.Encode(), nil, &list); err != nil {
-		return err
-	}
-	b.Next = list.NextToken
-	for i := range list.GameSessions {
-		s := &list.GameSessions[i]
-		b.Sessions = append(b.Sessions, wire.GameSession{
-			GameSessionId: s.GameSessionArn, FleetId: s.FleetID, Name: s.Name, Status: wire.GameSessionStatus(s.Status),
-			Location: s.Location, IpAddress: s.IPAddress, Port: wire.Some(s.Port),
-			CurrentPlayerSessionCount: wire.Some(s.Players), MaximumPlayerSessionCount: wire.Some(s.Maximum),
-			CreationTime: s.CreationTime,
-		})
-	}
-	return nil
-}
 
 // A sessionBody is a game session with its players.
 type sessionBody struct {
@@ -104,6 +99,11 @@ type sessionBody struct {
 	Players   []playerRow
 	Next      string
 	Timeline  *timelineView // nil: the person may not see it
+	Other     *timelineView // of the game session that it is compared with; nil: none
+	Zoom      zoomView
+	Placement string                 // id; "": it came from none, or that is not known
+	Trail     []control.TimelineFact // of the placement
+	JSON      string                 // as DescribeGameSessions returns it
 }
 
 // A playerRow is a player session.
@@ -131,11 +131,20 @@ func (v *visit) gameSession(id string) (*sessionBody, error) {
 		return nil, fault.New(fault.NotFound, "Game session %s does not exist.", id)
 	}
 	b := &sessionBody{GameSession: out.GameSessions[0]}
+	b.JSON = formatted(string(wire.OpDescribeGameSessions.Append(nil, wire.JSON, out)))
 	b.FleetName = v.fleetName(b.FleetId, b.FleetArn)
-	players, err := call(v, wire.OpDescribePlayerSessions, &wire.DescribePlayerSessionsInput{GameSessionId: id,
-		Limit: wire.Some[int32](pageSize), NextToken: v.form("next")})
+	return b, v.read(
+		part{"Players", func() error { return v.playersOf(b) }},
+		part{"Timeline", func() error { return v.timelines(b) }},
+	)
+}
+
+// playersOf reads a page of the players of a game session.
+func (v *visit) playersOf(b *sessionBody) error {
+	players, err := call(v, wire.OpDescribePlayerSessions, &wire.DescribePlayerSessionsInput{
+		GameSessionId: b.GameSessionId, Limit: wire.Some[int32](pageSize), NextToken: v.form("next")})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	now := v.h.Clock.Now()
 	for _, p := range players.PlayerSessions {
@@ -146,8 +155,7 @@ func (v *visit) gameSession(id string) (*sessionBody, error) {
 		b.Players = append(b.Players, row)
 	}
 	b.Next = players.NextToken
-	b.Timeline, err = v.timeline(id, b.FleetId)
-	return b, err
+	return nil
 }
 
 // fleetName returns the name of a fleet; its id, if it has none, or the person may not see it.

@@ -24,6 +24,10 @@ type simulation struct {
 	Problem                               string // of the profile
 	Command                               string // that does the same
 	Report                                *matchsim.Report
+
+	Against string   // the rule set to compare with; "": none
+	InForce []string // rule sets of configurations, other than this one
+	Other   *matchsim.Report
 }
 
 // A numberField is a field of a form for a number.
@@ -89,6 +93,7 @@ func (v *visit) newSimulation() *simulation {
 			Value: "60", Hint: "0: tickets wait until the end."},
 		AtOnce:  v.form("at-once") != "",
 		Profile: strings.TrimSpace(v.form("profile")),
+		Against: v.form("against"),
 	}
 	for _, f := range s.Numbers() {
 		if typed, ok := v.r.Form[f.ID]; ok {
@@ -172,6 +177,7 @@ func simulate(v *visit) error {
 	switch err = v.request(http.MethodPost, in("rulesets", "simulate"), body, &report); {
 	case err == nil:
 		s.Report = &report
+		err = v.simulateOther(s, body)
 	case s.Profile != "" && fault.Is(err, fault.InvalidRequest):
 		s.Problem = fault.Of(err).Message
 		err = invalid("Change the values that are marked.")

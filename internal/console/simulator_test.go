@@ -1,6 +1,7 @@
 package console
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ func TestSimulator(t *testing.T) {
 			[]string{`"tickets":[{"TicketId":"a"},{"TicketId":"b"}]`}},
 		"array": {url.Values{"profile": {` [{"TicketId":"a"}]`}}, []string{`"tickets":[{"TicketId":"a"}]`}},
 	} {
-		body := w.shows("POST", path, c.form, 200, "<dd>421</dd>", "842 <small>of 1000", "1.2 s", "17.5 s", "59.9 s",
+		body := w.shows("POST", path, c.form, 200, "<dd>421</dd>", "842 <small>of 1,000", "1.2 s", "17.5 s", "59.9 s",
 			`<td class="n">333</td><td class="n">754</td><td class="n">77</td>`, "t-9: blue is too small")
 		sent := w.inputs["POST /v1/rulesets/simulate"].(string)
 		for _, want := range append(c.want, `"ruleSetBody":"{\n`) {
@@ -102,5 +103,29 @@ func TestSimulatorRefuses(t *testing.T) {
 		if strings.Contains(body, "<dd>421") || strings.Contains(body, "<script>alert") {
 			t.Errorf("%s: %s", name, body)
 		}
+	}
+}
+
+// TestCompare runs the simulation with the rule set of a configuration too, and shows both side by side.
+func TestCompare(t *testing.T) {
+	w := simulating(t)
+	w.answers["DescribeMatchmakingConfigurations"] = &wire.DescribeMatchmakingConfigurationsOutput{
+		Configurations: []wire.MatchmakingConfiguration{{RuleSetName: "old"}, {RuleSetName: "duel"},
+			{RuleSetName: "old"}}}
+	w.shows("GET", "/console/rule-sets/duel", nil, 200, "<option>old</option></select>", "<td>red</td>",
+		"<td>distance</td><td>distance at most 5</td>",
+		"<td>30 s</td><td>rules[CloseSkill].maxDistance from 5 to 20</td>")
+	runs := 0
+	w.answers["POST /v1/rulesets/simulate"] = func(*http.Request) any {
+		runs++
+		return matchsim.Report{Matches: 100 * runs, Waiting: matchsim.Quantiles{P50: float64(runs)},
+			Attributes: []matchsim.Attribute{{Name: "skill", Spread: matchsim.Quantiles{P50: float64(runs)}}}[:2-runs]}
+	}
+	w.shows("POST", "/console/rule-sets/duel/simulate", url.Values{"against": {"old"}}, 200,
+		`<option selected>old</option>`, `<th scope="row">Matches</th><td class="n">100</td><td class="n">200</td>`,
+		`<td class="n">1.0 s</td><td class="n">2.0 s</td>`,
+		`in skill</th><td class="n">1</td><td class="n">–</td>`)
+	if runs != 2 {
+		t.Errorf("%d simulations", runs)
 	}
 }

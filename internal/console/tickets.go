@@ -19,6 +19,7 @@ type ticketBody struct {
 	Players []ticketPlayer
 	Reasons []control.Reason // empty: it has ended
 	Hidden  bool             // the person may not see the reasons
+	Search  *searchProgress  // nil: it is not SEARCHING, or hidden
 	Waits   bool
 	// Placement is the id of the placement of its match; "": none has begun.
 	Placement string
@@ -50,10 +51,10 @@ func (v *visit) ticket(id string, refused error) error {
 	b := ticketBody{MatchmakingTicket: out.TicketList[0]}
 	b.Waits = b.EndTime.IsZero()
 	for _, p := range b.MatchmakingTicket.Players {
-		b.Players = append(b.Players, ticketPlayer{p, attributes(p.PlayerAttributes), latencies(p.LatencyInMs)})
+		b.Players = append(b.Players, ticketPlayer{p, attributes(p.PlayerAttributes), latencyPairs(p.LatencyInMs)})
 	}
 	if b.Waits {
-		if err := v.explain(&b); err != nil {
+		if err := v.read(part{"Why it waits", func() error { return v.explain(&b) }}); err != nil {
 			return err
 		}
 	}
@@ -73,6 +74,7 @@ func (v *visit) explain(b *ticketBody) error {
 		return nil
 	}
 	b.Reasons = x.Reasons()
+	b.Search = progressOf(&x, v.h.Clock.Now())
 	if x.Placement != nil {
 		b.Placement = x.Placement.PlacementID
 	}
@@ -100,7 +102,7 @@ func attributes(values map[string]wire.AttributeValue) (all []pair) {
 	return all
 }
 
-func latencies(ms map[string]int32) (all []pair) {
+func latencyPairs(ms map[string]int32) (all []pair) {
 	for _, name := range slices.Sorted(maps.Keys(ms)) {
 		all = append(all, pair{name, fmt.Sprintf("%d ms", ms[name])})
 	}

@@ -24,10 +24,13 @@ const (
 	charWidth  = 8  // at most, of a label
 	maxName    = 20 // characters
 	sameLabels = 6  // between two labels
+	markLabel  = 5  // how far left of its mark a label begins
 )
 
 // A timelineView is a timeline to be drawn. Every fact is a row of the table and a mark of the drawing.
 type timelineView struct {
+	Part          bool   // it is a window, to scale
+	Name, Href    string // of a game session that is compared
 	Begin         time.Time
 	End           time.Time // of an ended game session
 	Span          string
@@ -79,37 +82,35 @@ type timelineFact struct {
 	Who, What, Duration, Extra string
 }
 
-// timeline returns the timeline of a game session; nil if the person may not see it.
-func (v *visit) timeline(id, fleetID string) (*timelineView, error) {
-	action, _ := policy.ActionOf("muster:GameSessionRead")
-	resource := "arn:aws:muster:" + v.h.RegionName + ":" + v.h.Account + ":fleet/" + fleetID
-	if !v.h.Access.Permits(v.id, v.from, action, resource) {
+// timeline reads the timeline of a game session; nil if the person may not see it.
+func (v *visit) timeline(id, fleetID string) (*control.Timeline, error) {
+	if !v.seesTimeline(fleetID) {
 		return nil, nil
 	}
-	t, err := v.h.Region.Timeline(v.ctx, id, maxRows-3)
-	if err != nil {
-		return nil, err
-	}
-	return draw(t, v.h.Clock.Now()), nil
+	return v.h.Region.Timeline(v.ctx, id, maxRows-3)
 }
 
-// draw lays a timeline out.
-func draw(t *control.Timeline, now time.Time) *timelineView {
+// seesTimeline reports whether the person may see timelines of a fleet's game sessions.
+func (v *visit) seesTimeline(fleetID string) bool {
+	action, _ := policy.ActionOf("muster:GameSessionRead")
+	resource := "arn:aws:muster:" + v.h.RegionName + ":" + v.h.Account + ":fleet/" + fleetID
+	return v.h.Access.Permits(v.id, v.from, action, resource)
+}
+
+// drawOn lays a timeline out on an axis.
+func drawOn(at axis, t *control.Timeline, now time.Time) *timelineView {
 	w := &timelineView{Width: lineWidth, More: t.Omitted}
 	if len(t.Facts) == 0 {
 		return w
 	}
-	w.Begin = t.Facts[0].Time
-	last := t.Facts[len(t.Facts)-1].Time
 	open := t.Status != fleet.Terminated
-	if open && now.After(last) {
-		last = now
-	}
+	begin, last := bounds(t, now)
+	w.Begin = begin
 	if !open {
 		w.End = last
 	}
-	w.Span = shortSpan(last.Sub(w.Begin))
-	at := scale(t.Facts, last)
+	w.Span = shortSpan(last.Sub(begin))
+	end := at(last.Sub(begin))
 	index := map[string]int{}
 	for i := range t.Facts {
 		f := &t.Facts[i]
@@ -122,51 +123,27 @@ func draw(t *control.Timeline, now time.Time) *timelineView {
 			name := nameOf(f)
 			w.Rows = append(w.Rows, timelineRow{Name: clip(name), Title: name, Y: y, Middle: y + rowMiddle})
 		}
-		w.add(&w.Rows[n], f, at[f.Time])
+		w.add(&w.Rows[n], f, at(f.Time.Sub(begin)))
 	}
 	for _, p := range t.PlayerSessions {
 		if n, ok := index[string(control.OfPlayerSession)+p.PlayerSessionID]; ok {
-			w.Rows[n].close(&p, now, lineRight)
+			w.Rows[n].close(&p, now, end)
 		}
 	}
 	for _, subject := range []control.TimelineSubject{control.OfGameSession, control.OfPlacement} {
 		if n, ok := index[string(subject)]; ok && open && !w.Rows[n].ended {
-			w.Rows[n].extend(lineRight)
+			w.Rows[n].extend(end)
 		}
-	}
-	for i := range w.Rows {
-		w.Rows[i].label()
 	}
 	w.Height = len(w.Rows) * rowHeight
 	return w
 }
 
-// scale returns where the times are. The space between two is logarithmic, so that milliseconds are visible beside
-// hours.
-func scale(facts []control.TimelineFact, last time.Time) map[time.Time]int {
-	times := []time.Time{facts[0].Time}
-	for _, f := range facts[1:] {
-		if f.Time.After(times[len(times)-1]) {
-			times = append(times, f.Time)
-		}
+// label removes the labels that have no room.
+func (w *timelineView) label() {
+	for i := range w.Rows {
+		w.Rows[i].label()
 	}
-	if last.After(times[len(times)-1]) {
-		times = append(times, last)
-	}
-	sums := make([]float64, len(times))
-	for i := 1; i < len(times); i++ {
-		gap := float64(times[i].Sub(times[i-1]).Milliseconds())
-		sums[i] = sums[i-1] + 6 + math.Log2(1+gap/20)
-	}
-	at := map[time.Time]int{}
-	for i, t := range times {
-		x := 0.0
-		if len(times) > 1 {
-			x = sums[i] / sums[len(sums)-1]
-		}
-		at[t] = lineLeft + int(x*(lineRight-lineLeft))
-	}
-	return at
 }
 
 // add adds a fact to its row and to the table.
@@ -188,7 +165,7 @@ func (w *timelineView) add(r *timelineRow, f *control.TimelineFact, x int) {
 	class := classOf(f.Kind)
 	r.Marks = append(r.Marks, timelineMark{X: x, Class: class, Hollow: class == "wait", Cross: class == "bad",
 		Title: title})
-	r.Labels = append(r.Labels, timelineLabel{X: x - 5, Y: r.Middle - 9, Class: class, Text: f.Kind})
+	r.Labels = append(r.Labels, timelineLabel{X: x - markLabel, Y: r.Middle - 9, Class: class, Text: f.Kind})
 	r.last, r.ended = f.Kind, finals[f.Kind]
 }
 

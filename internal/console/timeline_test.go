@@ -29,6 +29,13 @@ func fact(ms int64, subject control.TimelineSubject, kind, player string, durati
 	return f
 }
 
+// draw lays a timeline out that fits.
+func draw(t *control.Timeline, now time.Time) *timelineView {
+	w := drawOn(fit(now, t), t, now)
+	w.label()
+	return w
+}
+
 func played() *control.Timeline {
 	soon := lineStart.Add(70 * time.Second)
 	return &control.Timeline{

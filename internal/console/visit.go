@@ -18,8 +18,12 @@ import (
 )
 
 const (
-	maxBody  = 512 << 10        // a rule set of 65,535 characters, as a form
-	deadline = 10 * time.Second // of a page
+	maxBody = 512 << 10 // a rule set of 65,535 characters, as a form
+
+	// pageLimit is the deadline of a page, which shows what it has by then. What changes something takes longer: its
+	// outcome would be unknown. Downloads and streams have no deadline.
+	pageLimit   = 2 * time.Second
+	changeLimit = 10 * time.Second
 )
 
 // A visit is one request with its answer.
@@ -28,18 +32,25 @@ type visit struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	ctx    context.Context // of a page: it ends at the deadline
+	limit  time.Duration   // until the deadline
 	id     *access.Identity
 	from   access.Origin
 	person string // who is signed in; "" in an open console
+	lacks  lacks  // of the page
 }
 
 // admit serves a page to people who may see it.
 func (h *Handler) admit(serve func(*visit) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		client := listen.RequestOf(r).Client
-		ctx, cancel := context.WithTimeout(r.Context(), deadline)
+		limit := pageLimit
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			limit = changeLimit
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), limit)
 		defer cancel()
-		v := &visit{h: h, w: w, r: r, ctx: ctx, from: access.Origin{Address: client.Address, TLS: client.TLS,
+		v := &visit{h: h, w: w, r: r, ctx: ctx, limit: limit, from: access.Origin{
+			Address: client.Address, TLS: client.TLS,
 			UserAgent: r.UserAgent(), RequestID: uuid.NewString(), Region: h.RegionName}}
 		v.headers()
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)

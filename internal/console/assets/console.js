@@ -2,6 +2,9 @@
 // What the pages do with scripts: live parts, copy buttons, keys, the palette, countdowns, local times. Without scripts
 // they are complete pages.
 
+import { hold } from "./held.js";
+import { scroll, scrolled } from "./scrolls.js";
+
 const state = document.getElementById("state");
 
 /** @param {string} text @param {boolean} on */
@@ -14,28 +17,46 @@ function show(text, on) {
 /** Replaces the parts of the page that differ from those of another version of it. @param {Document} next */
 function replace(next) {
   prepare(next);
+  stale(next);
   for (const part of document.querySelectorAll("[data-live]")) {
     const other = next.getElementById(part.id);
     // A part in which somebody works stays as it is until they leave it.
     const active = document.activeElement;
-    if (!other || (active !== part && part.contains(active)) || part.querySelector("details[open]")) continue;
+    if (!other || part.querySelector("details[open]")) continue;
     const fresh = document.importNode(other, true);
+    if (hold(part, fresh, facts, update) || (active !== part && part.contains(active))) continue;
     update(part, fresh);
-    if (active === part && fresh instanceof HTMLElement) fresh.focus();
+    if (active === part && fresh instanceof HTMLElement) fresh.focus({ preventScroll: true });
   }
+}
+
+/** Notes beside a form that what it changes has changed. @param {Document} next */
+function stale(next) {
+  const now = next.querySelector("input[name=basis]");
+  const mine = document.querySelector("input[name=basis]");
+  const note = mine?.parentElement?.querySelector("[data-stale]");
+  if (!note || !now) return;
+  const same = now.getAttribute("value") === mine?.getAttribute("value");
+  const text = same ? "" : "It was changed after this form was opened. Reload the page to see what is stored now.";
+  if (note.textContent !== text) note.textContent = text;
 }
 
 /** Replaces an element, row by row if it has rows with ids, so that those that differ show it.
  * @param {Element} old @param {Element} fresh */
 function update(old, fresh) {
   if (plain(old) === plain(fresh)) return;
-  for (const cell of fresh.querySelectorAll("tr[id], .figures div")) {
+  const cells = [...fresh.querySelectorAll("tr[id], .figures div")];
+  for (const cell of fresh.matches("tr[id]") ? [fresh] : cells) {
     const before = cell.id ? document.getElementById(cell.id) : null;
     if (before && facts(before) !== facts(cell)) cell.classList.add("changed");
   }
-  const moved = [...old.querySelectorAll(".scroll")].map((e) => e.scrollLeft);
+  for (const box of old.querySelectorAll("input[type=checkbox][id]:checked")) {
+    const same = fresh.querySelector(`#${CSS.escape(box.id)}`);
+    if (same instanceof HTMLInputElement) same.checked = true;
+  }
+  const places = scrolled(old);
   old.replaceWith(fresh);
-  fresh.querySelectorAll(".scroll").forEach((e, i) => (e.scrollLeft = moved[i] ?? 0));
+  scroll(fresh, places);
 }
 
 /** The markup without what scripts add. @param {Element} e */
@@ -55,11 +76,26 @@ function facts(e) {
   return copy.textContent;
 }
 
+let came = 0; // lines of a log since its stream began
+let counted = 0; // of those, at the reading before
+let skipped = 0;
+
+/** Shows how many lines of a log came too fast to be shown, if the page is one of a log. */
+function count() {
+  const note = document.querySelector("[data-skipped]");
+  if (!note) return;
+  const shown = document.querySelectorAll("#lines tbody tr").length;
+  skipped += Math.max(0, came - counted - shown);
+  counted = came;
+  if (skipped) note.textContent = `Skipped about ${skipped.toLocaleString("en")} lines that came faster than they can be shown.`;
+}
+
 /** @type {EventSource | undefined} */
 let source;
 let reading = false;
 let again = false;
 let last = 0;
+let later = 0; // the timer of a page that lacks something
 const pace = 1000 * Number(document.body.dataset.watch ?? 0);
 
 async function refresh() {
@@ -73,7 +109,15 @@ async function refresh() {
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     if (answer.redirected && !answer.url.includes("/console/")) location.reload();
-    if (answer.ok) replace(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    if (answer.ok) {
+      const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+      replace(next);
+      count();
+      clearTimeout(later);
+      // A shard may be back without a signal to this node.
+      if (source && next.querySelector("#missing p")) later = setTimeout(refresh, 1000);
+    }
+    if (source) show(answer.status < 500 ? "live" : "no answer", answer.status < 500);
   } catch {
     show("reconnecting", false);
   }
@@ -93,12 +137,16 @@ function watch() {
     return;
   }
   if (source) return;
-  source = new EventSource("/console/live");
+  source = new EventSource(document.body.dataset.stream ?? "/console/live");
   source.addEventListener("open", () => {
     show("live", true);
+    came = counted = 0;
     refresh();
   });
-  source.addEventListener("changed", refresh);
+  source.addEventListener("changed", (e) => {
+    came = Number(e.data);
+    refresh();
+  });
   source.addEventListener("error", () => {
     show("reconnecting", false);
     if (source?.readyState !== EventSource.CLOSED) return; // the browser tries again
@@ -122,46 +170,24 @@ setInterval(() => {
   }
 }, 1000);
 
-/** The width of the plot, whose edges graph.go sets. @param {SVGSVGElement} svg */
-const plot = (svg) => svg.viewBox.baseVal.width - 44 - 8;
-
-/** Shows the values of all graphs at the time under the pointer, or the last ones.
- * @param {number | undefined} share of the width of a graph */
-function crossHair(share) {
-  for (const g of document.querySelectorAll(".graph")) {
-    const values = (g.getAttribute("data-values") ?? "").split(" ").slice(2);
-    const [begin, period] = (g.getAttribute("data-values") ?? "").split(" ").map(Number);
-    const hair = g.querySelector(".hair");
-    const output = g.querySelector("output");
-    if (!hair || !output) continue;
-    output.dataset.last ??= output.textContent ?? "";
-    const at = share === undefined ? -1 : Math.floor(share * values.length);
-    const shown = at >= 0 && at < values.length;
-    const x = String(shown ? 44 + (at / values.length) * plot(/** @type {SVGSVGElement} */ (g.querySelector("svg"))) : 0);
-    hair.setAttribute("x1", x);
-    hair.setAttribute("x2", x);
-    hair.classList.toggle("on", shown);
-    const time = new Date(1000 * (begin + at * period)).toISOString().slice(11, period < 60 ? 19 : 16);
-    output.textContent = shown ? `${values[at] || "–"} at ${time}` : output.dataset.last;
-  }
-}
-document.addEventListener("pointermove", (event) => {
-  const svg = event.target instanceof Element && event.target.closest(".graph svg");
-  if (!(svg instanceof SVGSVGElement)) return;
-  const box = svg.getBoundingClientRect();
-  crossHair((((event.clientX - box.left) * svg.viewBox.baseVal.width) / box.width - 44) / plot(svg));
-});
-document.addEventListener("pointerout", (event) => {
-  if (event.target instanceof Element && event.target.closest(".graph svg")) crossHair(undefined);
-});
+if (document.querySelector(".graph")) import("./graph.js");
 
 const local = document.documentElement.dataset.times === "local";
 const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+
+/** Of the axes of graphs. @type {Intl.DateTimeFormatOptions} */
+const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+/** @type {Intl.DateTimeFormatOptions} */
+const date = { day: "numeric", month: "short" };
 
 /** Shows what needs scripts, and times in the zone that was chosen. @param {ParentNode} root */
 function prepare(root) {
   for (const b of root.querySelectorAll(".copy[hidden]")) b.removeAttribute("hidden");
   if (!local) return;
+  for (const t of root.querySelectorAll("text[data-time]")) {
+    const at = new Date(1000 * Number(t.getAttribute("data-time")));
+    t.textContent = at.toLocaleString(undefined, t.textContent?.includes(":") ? clock : date);
+  }
   for (const t of root.querySelectorAll("time[datetime]")) {
     const text = zone.format(new Date(t.getAttribute("datetime") ?? ""));
     if (t.hasAttribute("title")) t.setAttribute("title", text);
@@ -278,10 +304,14 @@ command?.addEventListener("keydown", (event) => {
     chosen = (chosen + (event.key === "ArrowDown" ? 1 : found.length - 1)) % Math.max(found.length, 1);
     offer();
     event.preventDefault();
-  } else if (event.key === "Enter" && found.length > 0) {
-    event.preventDefault(); // nothing is found: the form searches
-    run(found[chosen]);
   }
+});
+// At Enter, and at the key that sends a form on other keyboards.
+command?.form?.addEventListener("submit", (event) => {
+  const found = offer();
+  if (found.length === 0) return; // the form searches
+  event.preventDefault();
+  run(found[chosen]);
 });
 for (const d of document.querySelectorAll("dialog")) {
   d.addEventListener("click", (event) => {
@@ -315,7 +345,7 @@ document.addEventListener("keydown", (event) => {
     offer();
     return;
   }
-  const typing = event.target instanceof Element && event.target.matches("input, textarea, select");
+  const typing = event.target instanceof Element && event.target.matches("input:not([type=checkbox]), textarea, select");
   if (typing || event.altKey || event.ctrlKey || event.metaKey || document.querySelector("dialog[open]")) return;
   if (Date.now() - went < 1500) {
     const page = document.querySelector(`.side a[data-key="${CSS.escape(event.key)}"]`);
@@ -339,6 +369,11 @@ document.addEventListener("keydown", (event) => {
       if (file instanceof HTMLElement) file.click();
       break;
     }
+    case "x": {
+      const box = document.activeElement?.closest("tr")?.querySelector("input[type=checkbox]");
+      if (box instanceof HTMLElement) box.click();
+      break;
+    }
     case "j":
       row(1);
       break;
@@ -347,3 +382,11 @@ document.addEventListener("keydown", (event) => {
       break;
   }
 });
+
+// A slider sets the field for a number that it belongs to, and follows it.
+for (const slider of /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll("input[data-sets]"))) {
+  const field = /** @type {HTMLInputElement} */ (document.getElementById(slider.dataset.sets ?? ""));
+  slider.hidden = false;
+  slider.addEventListener("input", () => { field.value = slider.value; });
+  field.addEventListener("input", () => { slider.value = field.value || "0"; });
+}
