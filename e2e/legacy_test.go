@@ -292,11 +292,26 @@ func TestOldServerOverHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ws.Close()             //nolint:errcheck // it is dropped
-	pong := make(chan string, 1) // InitSDK waits for it
+	defer ws.Close() //nolint:errcheck // it is dropped
+	pong, pushed := make(chan string, 1), make(chan string, 1)
 	ws.SetPongHandler(func(data string) error { pong <- data; return nil })
+	go func() { // pongs come while a message is waited for
+		_, text, err := ws.ReadMessage()
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		pushed <- string(text)
+	}()
 	if err := ws.WriteControl(websocket.PingMessage, []byte("alive"), time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
+	}
+	select { // InitSDK waits for it
+	case data := <-pong:
+		if data != "alive" {
+			t.Errorf("pong %q", data)
+		}
+	case text := <-pushed:
+		t.Fatalf("before the pong came %s", text)
 	}
 	at := s.Legacy[1]
 	post := func(target string, body []byte, want int) string {
@@ -322,12 +337,9 @@ func TestOldServerOverHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := *created.GameSessionId
-	if _, text, err := ws.ReadMessage(); err != nil || !strings.Contains(string(text), `"@type":"type.googleapis.com/`+
+	if text := <-pushed; !strings.Contains(text, `"@type":"type.googleapis.com/`+
 		`com.amazon.whitewater.auxproxy.pbuffer.ActivateGameSession","gameSession":{"gameSessionId":"`+id) {
-		t.Errorf("pushed %s, %v", text, err)
-	}
-	if data := <-pong; data != "alive" { // it came before the push
-		t.Errorf("pong %q", data)
+		t.Errorf("pushed %s", text)
 	}
 	if l, err := net.Listen("tcp", "[::1]:0"); err == nil { // localhost may be either
 		_ = l.Close()

@@ -4,12 +4,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/muster-gg/muster/e2e/clients"
 )
 
 // TestMatchmakingScript runs examples/matchmaking/run.sh as a reader does.
 func TestMatchmakingScript(t *testing.T) {
 	t.Parallel()
-	printed, err := runScript(t, filepath.Join("..", "examples", "matchmaking", "run.sh"), nil)
+	environ := []string{"PATH=" + clients.AWSCLI(t, nil).Path()}
+	printed, err := runScript(t, filepath.Join("..", "examples", "matchmaking", "run.sh"), environ)
 	if err != nil || !strings.HasSuffix(printed, "\nEverything was as it must be.\n") {
 		t.Errorf("the script ended with %v\n%s", err, printed)
 	}

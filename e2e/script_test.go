@@ -12,11 +12,14 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+
+	"github.com/muster-gg/muster/e2e/clients"
 )
 
 // walkScript runs examples/walkthrough/anywhere.sh and gives what it printed.
 func walkScript(t *testing.T, environ []string, args ...string) (printed string, err error) {
 	t.Helper()
+	environ = append(environ, "PATH="+clients.AWSCLI(t, nil).Path())
 	return runScript(t, filepath.Join("..", "examples", "walkthrough", "anywhere.sh"), environ, args...)
 }
 

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestSignInScript runs examples/walkthrough/run.sh as a reader does, with a command in place of a browser.
+// TestSignInScript runs examples/walkthrough/run.sh as a reader does, with a command in place of a browser. The script
+// takes the AWS CLI of the system if there is one: version 2 signs in itself.
 func TestSignInScript(t *testing.T) {
 	t.Parallel()
 	folder, err := filepath.Abs(filepath.Join("..", "examples", "walkthrough"))

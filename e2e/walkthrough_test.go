@@ -193,7 +193,7 @@ func (w *walk) computes() {
 		"Compute.ComputeArn": arnPrefix + "compute/DesktopPC", "Compute.IpAddress": "121.170.174.147",
 		"Compute.ComputeStatus": "Active",
 		"Compute.Location":      "custom-home-desktop", "Compute.GameLiftServiceSdkEndpoint": w.WSS,
-		"Compute.GameLiftAgentEndpoint": w.WSS,
+		"Compute.GameLiftAgentEndpoint": w.WSS + "/agent",
 	})
 	register["Location"] = "custom-home-location"
 	w.refused("ConflictException", "RegisterCompute", register)

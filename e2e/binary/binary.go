@@ -6,30 +6,36 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
 // Build builds muster into a directory, which must be an absolute path, and returns the binary's path.
 func Build(ctx context.Context, dir string) (path string, err error) {
 	path = filepath.Join(dir, "muster")
-	return path, build(ctx, path, "./cmd/muster")
+	if runtime.GOOS == "windows" { // it has no cp
+		return path, run(ctx, "build", "-o", path, "./cmd/muster")
+	}
+	// go run keeps the linked program in its cache, go build does not: several packages of tests link it once.
+	return path, run(ctx, "run", "-exec", "cp", "./cmd/muster", path)
 }
 
 // BuildAll builds commands into a directory, which must be an absolute path. They are given as paths below the root of
 // the repository.
 func BuildAll(ctx context.Context, dir string, commands ...string) error {
-	return build(ctx, dir+string(filepath.Separator), commands...)
+	return run(ctx, append([]string{"build", "-o", dir + string(filepath.Separator)}, commands...)...)
 }
 
-func build(ctx context.Context, path string, commands ...string) error {
+// run runs go in the root of the repository.
+func run(ctx context.Context, args ...string) error {
 	root, err := Root(ctx)
 	if err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, "go", append([]string{"build", "-o", path}, commands...)...)
+	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
+		return fmt.Errorf("go %s: %w\n%s", args[0], err, out)
 	}
 	return nil
 }

@@ -95,14 +95,23 @@ func options(program string) []chromedp.ExecAllocatorOption {
 	return all
 }
 
+// Close closes the browser of this test binary, if one was started.
+func Close() error {
+	if running.ctx == nil {
+		return nil
+	}
+	if err := running.close(); err != nil {
+		return fmt.Errorf("close the browser: %w", err)
+	}
+	return nil
+}
+
 // Main runs the tests of a package, closes the browser, and checks that no goroutine is left.
 func Main(m *testing.M) {
 	status := m.Run()
-	if running.ctx != nil {
-		if err := running.close(); err != nil {
-			fmt.Fprintln(os.Stderr, "close the browser:", err)
-			status = max(status, 1)
-		}
+	if err := Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = max(status, 1)
 	}
 	if err := goleak.Find(); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)

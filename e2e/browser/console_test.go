@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,19 +23,30 @@ import (
 // hostile is a text that attacks a page, in the name of a fleet and of its game sessions.
 const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)> 😀`
 
+// aFleet is, in playedPages, the id of the fleet.
+const aFleet = "fleet-1"
+
+// playedPages are pages of a region in which a game session is played.
+var playedPages = []string{"/console/", "/console/fleets", "/console/fleets/fleet-1?tab=sessions",
+	"/console/fleets/fleet-1?tab=events", "/console/fleets/fleet-1?tab=metrics&range=15m",
+	"/console/fleets/fleet-1?tab=metrics&metric=ActiveGameSessions", "/console/fleets/fleet-1?tab=tags",
+	"/console/fleets/selected?fleet=fleet-1", "/console/game-sessions", "/console/game-sessions?columns=id,creator",
+	"/console/players", "/console/players/ada",
+	"/console/search?q=a", "/console/locations", "/console/queues", "/console/matchmaking", "/console/fleets/create"}
+
 // TestConsole goes the way from an empty region to a running game session in the console, with the keyboard alone:
 // location, fleet, compute, a game server with the values of the command that the page shows, a game session, its
-// players and its end. Every page on the way is checked.
+// players, of whom one does not come in time, and its end. Every page on the way is checked.
 func TestConsole(t *testing.T) {
 	t.Parallel()
-	s := people.Start(t, func(c *muster.Config) { c.OpenConsole = "on" })
+	s := people.Start(t, shortReservations)
 	p := open(t, s)
 	p.Go("/console/", 200)
 	p.Is("Overview", "")
 	p.Shows("No fleet yet", "live")
 	p.Check("console-empty")
 
-	p.Go("/console/locations", 200)
+	p.choose("Locations", 200)
 	p.TabTo("New location")
 	p.Press("home")
 	p.press(200)
@@ -42,7 +54,7 @@ func TestConsole(t *testing.T) {
 	p.Check("console-locations")
 	p.TabTo("New location")
 	p.Press("home")
-	p.press(400)
+	p.press(409)
 	p.Shows("ConflictException")
 
 	p.createFleet()
@@ -51,11 +63,12 @@ func TestConsole(t *testing.T) {
 	p.Check("console-fleet")
 	fleet := p.URL().Path
 
-	command := p.addCompute(fleet)
+	command := p.addCompute()
 	p.Check("console-compute")
 	server := serve(t, s.WS, command)
 
-	p.Go(fleet+"?tab=sessions", 200)
+	p.TabTo("Metrics") // the tab before that of game sessions, of which the navigation has an entry too
+	p.choose("Game sessions", 200)
 	p.Shows("The server processes of the fleet wait for the first.") // without a reload
 	p.TabTo("Create game session")
 	p.Press(" ")
@@ -74,16 +87,19 @@ func TestConsole(t *testing.T) {
 	must(t, server.ActivateGameSession(t.Context()))
 	p.Shows("ACTIVE") // without a reload
 	p.players(server, session)
+	p.TabTo("ada")
+	p.countsDown()
 	p.Check("console-session")
+	p.timesOut("bob")
+	if got := p.Focused(); got != "ada" {
+		t.Errorf("after bob's time ran out the keyboard is on %q", got)
+	}
 	p.backFromSession(session)
+	p.chooseColumns(fleet)
 
-	for _, page := range []string{"/console/", "/console/fleets", fleet + "?tab=sessions", fleet + "?tab=events",
-		fleet + "?tab=metrics&range=15m", fleet + "?tab=metrics&metric=ActiveGameSessions",
-		fleet + "?tab=tags", "/console/game-sessions", "/console/players/ada", "/console/queues",
-		"/console/matchmaking", "/console/fleets/create"} {
-		p.Go(page, 200)
-		p.Check("console" + strings.NewReplacer("/", "-", "?", "-", "=", "-", "&", "-").Replace(
-			strings.TrimPrefix(page, fleet)))
+	for _, page := range playedPages {
+		p.Go(strings.Replace(page, aFleet, path.Base(fleet), 1), 200)
+		p.Check("console" + strings.NewReplacer("/", "-", "?", "-", "=", "-", "&", "-").Replace(page))
 	}
 	p.Go("/console/nowhere", 404)
 	p.Check("console-nowhere")
@@ -107,16 +123,62 @@ func (p *person) backFromSession(session string) {
 	p.Back(at)
 	p.Shows("Timeline")
 	p.Back("/console/game-sessions")
+	p.Forward(at)
+	p.Shows("Timeline")
+	p.Back("/console/game-sessions")
+	p.opensTab("main a", `"><script>`, at)
 	p.Go("/console/game-session?id="+url.QueryEscape(session), 200)
 	if got := p.URL().Path; got != at {
 		p.Errorf("the game session is at %s", got)
 	}
 }
 
+// chooseColumns looks at lists in a window of 1,280 px, in which the usual columns fit, and adds one to a list.
+func (p *person) chooseColumns(fleet string) {
+	p.Helper()
+	for _, list := range []struct{ page, part string }{{"/console/fleets", "fleet-rows"},
+		{fleet + "?tab=sessions", "sessions"}, {"/console/game-sessions", "sessions"}} {
+		p.Go(list.page, 200)
+		p.Fits(list.part)
+	}
+	p.TabTo("Columns")
+	p.Press(" ")
+	p.TabTo("Creator")
+	p.Press(" ")
+	p.press(200)
+	if got := p.URL().Query()["columns"]; len(got) != 1 || !strings.HasSuffix(got[0], ",creator") {
+		p.Errorf("the columns of the address are %q", got)
+	}
+	p.TabTo("Save view") // it has the columns
+	p.Press("\r")
+	p.TabTo("Title")
+	p.Press("With creators")
+	p.press(200)
+	p.Go("/console/game-sessions", 200)
+	p.choose("With creators", 200)
+	if got := p.URL().Query().Get("columns"); !strings.HasSuffix(got, ",creator") {
+		p.Errorf("the columns of the view are %q", got)
+	}
+}
+
+// opensTab clicks a link with the control key: the page stays, and another tab has the path of the link.
+func (p *person) opensTab(selector, text, to string) {
+	p.Helper()
+	before := p.URL().String()
+	p.CtrlClick(selector, text)
+	mustertest.Eventually(p, "a tab with "+to, func() bool {
+		return slices.ContainsFunc(p.Opened(), func(u string) bool { return strings.Contains(u, to) })
+	})
+	if got := p.URL().String(); got != before {
+		p.Errorf("the page became %s", got)
+	}
+}
+
 // createFleet goes through the wizard.
 func (p *person) createFleet() {
 	p.Helper()
-	p.Go("/console/fleets/create", 200)
+	p.choose("Fleets", 200)
+	p.choose("Create fleet", 200)
 	p.Is("Create fleet", "")
 	p.TabTo("Name")
 	p.Press(hostile)
@@ -133,10 +195,10 @@ func (p *person) createFleet() {
 	p.choose("Submit", 200)
 }
 
-// addCompute adds a compute, and returns the command that starts a game server on it.
-func (p *person) addCompute(fleet string) string {
+// addCompute adds a compute to the fleet that is shown, and returns the command that starts a game server on it.
+func (p *person) addCompute() string {
 	p.Helper()
-	p.Go(fleet+"?tab=computes", 200)
+	p.choose("Computes", 200)
 	p.Shows("No compute")
 	p.TabTo("Add compute")
 	p.Press(" ")
@@ -201,6 +263,9 @@ func (p *person) end(fleet, session string) {
 	p.Press(" ")
 	p.choose("Terminate", 200)
 	p.Shows("The game session was terminated.", "TERMINATED")
+	p.Go("/console/game-sessions?show=ended", 200)
+	p.Shows("Lasted")
+	p.Fits("sessions")
 	p.Go(fleet, 200)
 	p.TabTo("Delete fleet")
 	p.Press(" ")
@@ -210,7 +275,8 @@ func (p *person) end(fleet, session string) {
 	p.Shows("type the name of the fleet")
 }
 
-// TestConsoleWithoutScripts creates a location and a fleet in a browser without scripts.
+// TestConsoleWithoutScripts goes from an empty region to a player in a game session in a browser without
+// scripts, where forms post and pages are reloaded.
 func TestConsoleWithoutScripts(t *testing.T) {
 	t.Parallel()
 	s := people.Start(t, func(c *muster.Config) { c.OpenConsole = "on" })
@@ -223,6 +289,35 @@ func TestConsoleWithoutScripts(t *testing.T) {
 	p.createFleetPlainly()
 	if !strings.HasPrefix(p.URL().Path, "/console/fleets/fleet-") {
 		t.Errorf("the wizard led to %s", p.URL())
+	}
+	p.playPlainly(p.URL().Path)
+}
+
+// playPlainly creates a game session in a fleet, and follows one player, by reloading the page.
+func (p *person) playPlainly(fleet string) {
+	p.Helper()
+	server := serve(p.TB.(*testing.T), p.service.WS, p.addCompute())
+	p.Go(fleet+"?tab=sessions", 200)
+	p.TabTo("Create game session")
+	p.Press(" ")
+	p.TabTo("Name")
+	p.Press("plain")
+	p.press(200)
+	p.Is("plain", "")
+	p.Shows("ACTIVATING")
+	started := <-server.started
+	must(p, server.ActivateGameSession(p.Context()))
+	id := mustertest.Call(p, p.service.Client.CreatePlayerSession, &gamelift.CreatePlayerSessionInput{
+		GameSessionId: &started.GameSessionID, PlayerId: aws.String("ada")}).PlayerSession.PlayerSessionId
+	p.Reload(200)
+	p.Shows("ACTIVE", "ada", "RESERVED")
+	must(p, server.AcceptPlayerSession(p.Context(), *id))
+	p.Reload(200)
+	p.Shows("ACCEPTED")
+	p.choose("ada", 200)
+	p.Is("Players", "")
+	if got := p.URL().Path; got != "/console/players/ada" {
+		p.Errorf("the player is at %s", got)
 	}
 }
 
@@ -239,7 +334,7 @@ func (p *person) createFleetPlainly() {
 	p.choose("Submit", 200)
 }
 
-// TestConsoleReadOnly (item 24): a person who may only read sees pages without forms, and not those of access.
+// TestConsoleReadOnly: a person who may only read sees pages without forms, and not those of access.
 func TestConsoleReadOnly(t *testing.T) {
 	t.Parallel()
 	s := people.Start(t)
@@ -286,7 +381,7 @@ func TestConsoleRestart(t *testing.T) {
 	create("custom-after")
 	p.Shows("custom-after")
 	for _, name := range []string{"custom-before", "custom-after"} {
-		if n := strings.Count(p.Text(), name+"\t"); n != 1 {
+		if n := strings.Count(p.Text(), "location/"+name); n != 1 { // its ARN
 			t.Errorf("%s is shown %d times: %s", name, n, p.Text())
 		}
 	}

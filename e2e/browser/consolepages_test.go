@@ -26,16 +26,15 @@ const ruleSet = `{"name":"duel","ruleLanguageVersion":"1.0","playerAttributes":[
 	`"referenceValue":"avg(teams[blue].players.attributes[skill])","maxDistance":5}],` +
 	`"expansions":[{"target":"rules[Near].maxDistance","steps":[{"waitTimeSeconds":590,"value":900}]}]}`
 
-// TestConsolePages checks the pages of queues, matchmaking, the region and access, which show hostile texts.
-func TestConsolePages(t *testing.T) {
-	t.Parallel()
-	s := people.Start(t, func(c *muster.Config) { c.OpenConsole = "on" })
-	placement := fill(t, s)
-	p := open(t, s)
-	for _, page := range []struct {
-		path  string
-		shows []string
-	}{
+// A regionPage is a page, and texts that it shows.
+type regionPage struct {
+	path  string
+	shows []string
+}
+
+// regionPages are pages of a region that fill has filled, with the id of the placement.
+func regionPages(placement string) []regionPage {
+	return []regionPage{
 		{"/console/", []string{"Overview"}},
 		{"/console/queues", []string{"ranked"}},
 		{"/console/queues/ranked", []string{"Free processes", "Test a placement", "At most 60 ms"}},
@@ -48,7 +47,7 @@ func TestConsolePages(t *testing.T) {
 		{"/console/rule-sets/duel", []string{"maxDistance", "Simulator"}},
 		{"/console/rule-sets/create?from=duel", []string{"Save as new"}},
 		{"/console/events", []string{"MatchmakingSearching"}},
-		{"/console/cluster", []string{"This service runs alone"}},
+		{"/console/cluster", []string{"This service runs alone", "NATS", "Append p50"}},
 		{"/console/settings", []string{"open-console"}},
 		{"/console/audit", []string{"CreateFleet", "UserPut"}},
 		{"/console/log", []string{"muster is ready"}},
@@ -67,7 +66,16 @@ func TestConsolePages(t *testing.T) {
 		{"/console/providers/create", []string{"Claim with the groups"}},
 		{"/console/api", []string{"StartMatchmaking"}},
 		{"/console/api/StartGameSessionPlacement", []string{"Members of the input"}},
-	} {
+	}
+}
+
+// TestConsolePages checks the pages of queues, matchmaking, the region and access, which show hostile texts.
+func TestConsolePages(t *testing.T) {
+	t.Parallel()
+	s := people.Start(t, func(c *muster.Config) { c.OpenConsole = "on" })
+	placement := fill(t, s)
+	p := open(t, s)
+	for _, page := range regionPages(placement) {
 		p.Go(page.path, 200)
 		p.Shows(page.shows...)
 		p.Check("pages" + strings.NewReplacer("/", "-", "?", "-", "=", "-", placement, "id").Replace(
@@ -75,7 +83,7 @@ func TestConsolePages(t *testing.T) {
 	}
 }
 
-// TestConsolePrinted (item 31): a page on paper has its content, without navigation and forms, and nothing moves for
+// TestConsolePrinted: a page on paper has its content, without navigation and forms, and nothing moves for
 // people who want that.
 func TestConsolePrinted(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ func (p *person) awsLoginURL() string {
 		"code_challenge":        {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}}.Encode()
 }
 
-// TestPages (item 20): every page is accessible and needs no horizontal scrolling, in light, dark and forced colours,
+// TestPages: every page is accessible and needs no horizontal scrolling, in light, dark and forced colours,
 // at 320, 360 and 1280 px. Each has a service of its own, because a service limits the requests of an address.
 func TestPages(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,8 @@ type recorder struct {
 	mu       sync.Mutex
 	origins  []string // to which requests may be sent
 	problems []string
-	away     bool // the service is stopped, so that requests fail
+	away     bool // the service does not answer, so that requests fail
+	plain    bool // scripts are disabled, and not loaded
 	loading  bool // a page other than about:blank
 	loads    int
 	status   int // of the latest document
@@ -42,6 +43,12 @@ func (r *recorder) setAway(away bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.away = away
+}
+
+func (r *recorder) setPlain() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.plain = true
 }
 
 // unexpected returns what no page should have done.
@@ -93,7 +100,7 @@ func (r *recorder) record(event any) {
 	case *network.EventResponseReceived:
 		r.response(e)
 	case *network.EventLoadingFailed:
-		if r.away {
+		if r.away || r.plain && e.Type == network.ResourceTypeScript {
 			return
 		}
 		r.problem("a request for a %s failed: %s %s", e.Type, e.ErrorText, e.BlockedReason)
@@ -110,6 +117,8 @@ func (r *recorder) request(to string) {
 func (r *recorder) response(e *network.EventResponseReceived) {
 	if e.Type == network.ResourceTypeDocument {
 		r.status = int(e.Response.Status)
+	} else if e.Response.Status >= 500 && r.away { // it starts, or has no owner of a shard yet
+		return
 	} else if e.Response.Status >= 400 {
 		r.problem("%s has the status %d", e.Response.URL, e.Response.Status)
 	}

@@ -103,10 +103,14 @@ func (r *liveRegion) people() {
 	r.Manage("POST", "keys", object{"service": "nightly-load-test"})
 }
 
+// coordinates are those of the locations of plan.
+var coordinates = map[string]string{"custom-fra": "50.1,8.7", "custom-lon": "51.5,-0.1", "custom-iad": "38.9,-77.4"}
+
 func (r *liveRegion) createFleets() {
 	locations := map[string][]types.LocationConfiguration{}
 	for _, each := range plan {
-		mustertest.Call(r, r.Client.CreateLocation, &gamelift.CreateLocationInput{LocationName: &each.location})
+		mustertest.Call(r, r.Client.CreateLocation, &gamelift.CreateLocationInput{LocationName: &each.location,
+			Tags: []types.Tag{{Key: aws.String("muster:lat,lon"), Value: aws.String(coordinates[each.location])}}})
 		locations[each.fleet] = append(locations[each.fleet], types.LocationConfiguration{Location: &each.location})
 	}
 	for _, name := range []string{"arena-eu", "arena-us"} {
@@ -358,10 +362,11 @@ func (r *liveRegion) pictures() []picture {
 		{"game-session", "/console/search?q=" + r.shown, "TIMEDOUT", everyWidth}, // first: a reservation runs
 		{"overview", "/console/", "arena-us", everyWidth},
 		{"fleets", "/console/fleets", "arena-us", nil},
+		{"fleets-selected", "/console/fleets/selected?fleet=" + *r.fleets["arena-eu"].FleetId, "arena-eu", nil},
 		{"create-fleet", "/console/fleets/create", "Description", nil},
 		{"fleet", eu, "custom-lon", everyWidth},
 		{"fleet-sessions", eu + "?tab=sessions", "Old Harbour", nil},
-		{"fleet-computes", eu + "?tab=computes", "fra-01", nil},
+		{"fleet-computes", eu + "?tab=computes&compute=fra-01", "Server processes of fra-01", nil},
 		{"fleet-events", eu + "?tab=events", "FLEET_CREATED", nil},
 		{"game-sessions", "/console/game-sessions?fleet=" + *r.fleets["arena-us"].FleetId, "Canopy", nil},
 		{"player", "/console/search?q=ada", "Player session", nil},

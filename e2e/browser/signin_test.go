@@ -73,7 +73,7 @@ func signedIn(t *testing.T, s *people.Service, name string) *person {
 	return p
 }
 
-// TestDeviceWithoutScripts (item 20): a person signs in and allows a device with the keyboard alone, in a browser
+// TestDeviceWithoutScripts: a person signs in and allows a device with the keyboard alone, in a browser
 // without scripts. The program gets its token.
 func TestDeviceWithoutScripts(t *testing.T) {
 	t.Parallel()
@@ -115,7 +115,7 @@ func TestDeviceWithoutScripts(t *testing.T) {
 	p.Is("Sign in", "")
 }
 
-// TestConsent (item 20): the consent of a program on the same machine, with the keyboard alone. The browser follows to
+// TestConsent: the consent of a program on the same machine, with the keyboard alone. The browser follows to
 // the program, which gets a token for the code.
 func TestConsent(t *testing.T) {
 	t.Parallel()
@@ -149,7 +149,7 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// TestPortal (item 20): the portal lists the roles. Its buttons copy the settings, with a script, and show keys.
+// TestPortal: the portal lists the roles. Its buttons copy the settings, with a script, and show keys.
 func TestPortal(t *testing.T) {
 	t.Parallel()
 	s := people.Start(t)
@@ -183,7 +183,7 @@ func TestPortal(t *testing.T) {
 	p.Is("Your roles", "")
 }
 
-// TestKeyboard (item 20): the tab key reaches everything in the order of the page, and what it reaches is seen to have
+// TestKeyboard: the tab key reaches everything in the order of the page, and what it reaches is seen to have
 // the keyboard, in every look and width.
 func TestKeyboard(t *testing.T) {
 	t.Parallel()

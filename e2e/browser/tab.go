@@ -6,12 +6,14 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/audits"
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 
 	"github.com/muster-gg/muster/internal/mustertest"
@@ -111,6 +113,30 @@ func (b *Tab) Back(path string) {
 	mustertest.Eventually(b, "the page is "+path+" again", func() bool { return b.URL().Path == path })
 }
 
+// Forward undoes Back, and waits until the address has a path.
+func (b *Tab) Forward(path string) {
+	b.Helper()
+	value[int](b, "history.forward(), 0")
+	mustertest.Eventually(b, "the page is "+path+" again", func() bool { return b.URL().Path == path })
+}
+
+// Opened returns the addresses of all tabs that this one has opened, and its own.
+func (b *Tab) Opened() (addresses []string) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, mustertest.Patience)
+	defer cancel()
+	tabs, err := chromedp.Targets(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, each := range tabs {
+		if each.Type == "page" && each.BrowserContextID == chromedp.FromContext(b.ctx).BrowserContextID {
+			addresses = append(addresses, each.URL)
+		}
+	}
+	return addresses
+}
+
 // URL returns the address of the page.
 func (b *Tab) URL() *url.URL {
 	b.Helper()
@@ -162,6 +188,35 @@ func value[T any](b *Tab, expression string) T {
 	return v
 }
 
+// Painted goes to a page and returns how long after that the first content was painted.
+func (b *Tab) Painted(path string) time.Duration {
+	b.Helper()
+	b.Go(path, http.StatusOK)
+	at := value[float64](b, `new Promise((painted) => new PerformanceObserver((list) => {
+		for (const e of list.getEntriesByName("first-contentful-paint")) painted(e.startTime);
+	}).observe({ type: "paint", buffered: true }))`)
+	return time.Duration(at * float64(time.Millisecond))
+}
+
+// TaskTime returns how long the page has kept its thread busy since it was loaded.
+func (b *Tab) TaskTime() time.Duration {
+	b.Helper()
+	call(b, performance.Enable, performance.EnableParams{})
+	for _, m := range call(b, performance.GetMetrics, cdp.Empty{}).Metrics {
+		if m.Name == "TaskDuration" {
+			return time.Duration(m.Value * float64(time.Second))
+		}
+	}
+	b.Fatal("the browser measures no TaskDuration")
+	return 0
+}
+
+// Elements counts the elements of the page.
+func (b *Tab) Elements() int {
+	b.Helper()
+	return value[int](b, "document.getElementsByTagName('*').length")
+}
+
 // AllowClipboard lets the test read the clipboard in pages of the origin.
 func (b *Tab) AllowClipboard() {
 	b.Helper()
@@ -184,5 +239,6 @@ func (b *Tab) Clipboard() string {
 // DisableScripts disables the scripts of all pages that are opened from now on.
 func (b *Tab) DisableScripts() {
 	b.Helper()
+	b.setPlain()
 	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,25 +15,23 @@ import (
 // CLI is the AWS CLI. It runs one process for each command.
 type CLI struct {
 	ctx     context.Context // the test's: a CLI lives as long as its test
-	program string
+	program []string        // and its first arguments
 	environ []string
 }
 
 // AWSCLI finds the AWS CLI. The environment is as for Boto3.
 func AWSCLI(t testing.TB, environ []string) *CLI {
 	t.Helper()
-	// The console script names its interpreter by path, which systems cut off when it is long; so Python runs the
-	// module.
 	return &CLI{
 		ctx:     t.Context(),
-		program: installed(t, "python/bin/python", "python/Scripts/python.exe"),
+		program: cliProgram(t, installed(t, "python/bin/python", "python/Scripts/python.exe")),
 		environ: append(environment(t, environ), "AWS_PAGER="),
 	}
 }
 
 // Run executes `aws args…` and returns what it printed. When the service refuses, the error is an *APIError.
 func (c *CLI) Run(args ...string) ([]byte, error) {
-	command := exec.CommandContext(c.ctx, c.program, append([]string{"-m", "awscli"}, args...)...)
+	command := exec.CommandContext(c.ctx, c.program[0], slices.Concat(c.program[1:], args)...)
 	command.Env = c.environ
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
@@ -44,7 +43,7 @@ func (c *CLI) Run(args ...string) ([]byte, error) {
 
 // Bash makes a process of bash that runs a script in which the command aws is this CLI.
 func (c *CLI) Bash(ctx context.Context, script string) *exec.Cmd {
-	aws := fmt.Sprintf("aws() { %q -m awscli \"$@\"; }\n", c.program)
+	aws := fmt.Sprintf("aws() { '%s' \"$@\"; }\n", strings.Join(c.program, "' '"))
 	command := exec.CommandContext(ctx, "bash", "-c", aws+script)
 	command.Env = c.environ
 	return command

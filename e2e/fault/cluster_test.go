@@ -31,11 +31,12 @@ type node struct {
 
 // A cluster is all nodes, and the wires between them. One node alone is a cluster too.
 type cluster struct {
-	t      *testing.T
-	nodes  []*node
-	wires  [][]*netcut.Wire // from the node that dials, to the other; nil to itself
-	shards int
-	http   *http.Client // for what is no API call
+	t        *testing.T
+	nodes    []*node
+	wires    [][]*netcut.Wire // from the node that dials, to the other; nil to itself
+	shards   int
+	settings []string     // further arguments of all nodes
+	http     *http.Client // for what is no API call
 }
 
 func newCluster(t *testing.T, nodes int) *cluster {
@@ -85,6 +86,7 @@ func (c *cluster) arguments(n *node) []string {
 	args := []string{"serve", "--data", n.data, "--listen", n.address, "--gateway-listen", "", "--shards",
 		strconv.Itoa(c.shards), "--reservation-timeout", "1h",
 		"--session-memory", "5s"} // faults come while it archives
+	args = append(args, c.settings...)
 	if len(c.nodes) == 1 {
 		return args
 	}

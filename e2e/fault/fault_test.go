@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster/e2e/binary"
+	chromium "github.com/muster-gg/muster/e2e/browser"
 )
 
 var (
@@ -36,12 +37,25 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+	goleak.VerifyTestMain(tests{m}, goleak.Cleanup(func(code int) {
 		if err := os.RemoveAll(binaryDir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		os.Exit(code)
 	}))
+}
+
+// tests are those of this package, which may have started a browser.
+type tests struct{ *testing.M }
+
+// Run runs them, and closes the browser.
+func (t tests) Run() int {
+	status := t.M.Run()
+	if err := chromium.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = max(status, 1)
+	}
+	return status
 }
 
 // build makes the binary, once.

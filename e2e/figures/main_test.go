@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/e2e/browser"
 	"github.com/muster-gg/muster/internal/control/access/hasher"
 	"github.com/muster-gg/muster/internal/server"
 )
@@ -27,7 +28,7 @@ const hashPasswords = "hash-passwords"
 type role func(orders *json.Decoder, answer func(any) error) error
 
 var roles = map[string]role{
-	"service": serveMuster, "bare": serveBare, "generator": generate,
+	"service": serveMuster, "console": serveConsole, "bare": serveBare, "generator": generate,
 	"node": serveNode, "gateway": serveGateway, "polling": servePolling, "callers": callGateways,
 }
 
@@ -39,7 +40,12 @@ func TestMain(m *testing.M) {
 	}
 	name := os.Getenv(roleVariable)
 	if name == "" {
-		os.Exit(m.Run())
+		status := m.Run()
+		if err := browser.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = max(status, 1)
+		}
+		os.Exit(status)
 	}
 	if err := roles[name](json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout).Encode); err != nil {
 		fmt.Fprintln(os.Stderr, err)

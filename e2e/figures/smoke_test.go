@@ -2,6 +2,7 @@ package figures
 
 import (
 	"runtime"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -212,5 +213,26 @@ func TestGuesses(t *testing.T) {
 	defer p.stop()
 	if known, unknown := checks(t, p, 2); known.calls() != 2 || unknown.calls() != 2 {
 		t.Errorf("got %v and %v checks", known.calls(), unknown.calls())
+	}
+}
+
+// TestConsole runs the code of BenchmarkConsole on a few game sessions, and looks whether its pages show them.
+func TestConsole(t *testing.T) {
+	w := openWatched(t, 100)
+	shown := map[string]string{
+		"overview": "1,000 ", "fleets": w.fleet, "fleet": w.fleet, "game-sessions": "a game", "filtered": "code",
+		"sorted": "a game", "game-session": playerID(501), "player": playerID(100), "search-id": playerID(100),
+		"search-prefix": "gsess-0000000",
+	}
+	for _, p := range w.pages() {
+		if _, _, body := w.reads(t, p[1], 1); !strings.Contains(body, shown[p[0]]) {
+			t.Errorf("page %s does not show %q", p[0], shown[p[0]])
+		}
+	}
+	var noted [2][]float64
+	stop := w.open(t, 3)
+	w.turn(t, 50, &noted)
+	if reads := stop(); reads < 3 || noted[0][0] <= 0 {
+		t.Errorf("3 pages were read %d times beside %v calls/s", reads, noted[0])
 	}
 }

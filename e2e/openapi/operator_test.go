@@ -24,7 +24,8 @@ func TestOperatorOfANewRegion(t *testing.T) {
 	for path, item := range o.doc.Paths.Map() {
 		switch path {
 		case "/v1/backup", "/v1/legacy", "/v1/audit", "/v1/events": // no JSON, absent, or without a line
-		case "/v1/nodes", "/v1/me/sign-ins", "/v1/watch": // of a cluster; of a person; of a topic
+		// Of a cluster; of a person; of a topic; of a metric.
+		case "/v1/nodes", "/v1/me/sign-ins", "/v1/watch", "/v1/metrics/query":
 			o.ask(400, "GET", path, "")
 		case "/v1/search":
 			o.ask(200, "GET", path+"?q=nothing", "")
@@ -50,12 +51,15 @@ func TestOperatorOfARegionAtWork(t *testing.T) {
 	o.ask(400, "GET", "/v1/events?limit=1&last=2&after=1.0&unknown=1", "")
 	o.ask(200, "GET", "/v1/audit?errors=false&limit=1&since=2026-01-31T12:00:00Z", "")
 	o.ask(200, "GET", "/v1/overview", "")
+	o.views()
 }
 
 func (o *api) games(id string) {
 	fleets := mustertest.Call(o, o.Client.ListFleets, &gamelift.ListFleetsInput{})
 	o.ask(200, "GET", "/v1/game-sessions?limit=7&status=ACTIVE&fleet="+fleets.FleetIds[0], "")
 	o.ask(200, "GET", "/v1/game-sessions/"+escape(id)+"/timeline", "")
+	o.ask(200, "GET", "/v1/fleets/"+fleets.FleetIds[0]+"/computes?limit=1", "")
+	o.metrics(fleets.FleetIds[0])
 	o.ask(200, "GET", "/v1/search?q=ada", "")
 	player := o.ask(200, "GET", "/v1/players/ada?limit=1", "")
 	rows, _ := player["playerSessions"].([]any)
@@ -73,11 +77,35 @@ func (o *api) games(id string) {
 	})
 }
 
+// metrics asks for the values of several metrics, and of one that another dimension selects.
+func (o *api) metrics(fleet string) {
+	const query = "/v1/metrics/query?metric=ActiveGameSessions&metric=CurrentPlayerSessions&statistic=Maximum&fleet="
+	answer := o.ask(200, "GET", query+fleet, "")
+	if series, _ := answer["series"].([]any); len(series) != 2 {
+		o.Errorf("the metrics are %v", answer)
+	}
+	o.ask(200, "GET", "/v1/metrics/query?metric=QueueDepth&queue=worldwide&period=60&from=2026-01-31T12:00:00Z"+
+		"&to=2026-01-31T13:00:00Z", "")
+	o.ask(400, "GET", "/v1/metrics/query?metric=ActiveGameSessions&queue=worldwide", "")
+}
+
+// views saves a view, lists and deletes it.
+func (o *api) views() {
+	o.ask(200, "PUT", "/v1/views", `{"title":"Arenas","path":"/console/fleets?text=arena"}`)
+	if views, _ := o.ask(200, "GET", "/v1/views", "")["views"].([]any); len(views) != 1 {
+		o.Errorf("the views are %v", views)
+	}
+	o.ask(200, "DELETE", "/v1/views?title=Arenas", "")
+	o.ask(400, "PUT", "/v1/views", `{"title":"Elsewhere","path":"https://example.com"}`)
+	o.ask(404, "DELETE", "/v1/views?title=Arenas", "")
+}
+
 func (o *api) matchmaking(g *api) {
 	placement := g.ask(202, "POST", "/v1/sessions",
 		`{"name":"q","maxPlayers":2,"player":{"id":"dan"},"target":{"queue":"worldwide"},"wait":false}`)
 	o.ask(200, "GET", "/v1/placements/"+placement.text("placement", "id"), "")
 	o.ask(200, "GET", "/v1/queues/worldwide/placements", "")
+	o.ask(200, "GET", "/v1/latency?queue=worldwide", "")
 	ticket := g.ask(201, "POST", "/v1/tickets", `{"configuration":"duel","players":[{"id":"ada","team":"red"}]}`)
 	o.ask(200, "GET", "/v1/tickets/"+ticket.text("id")+"/explain", "")
 	o.ask(200, "GET", "/v1/configurations/duel/tickets?status=SEARCHING", "")

@@ -47,7 +47,7 @@ func (b *syncBuffer) bytes() []byte {
 // secrets are values that must be stored nowhere, by what they are.
 type secrets map[string]string
 
-// TestCanary (item 18): secrets are sent to all endpoints, to wrong ones too. They are then neither in the data
+// TestCanary: secrets are sent to all endpoints, to wrong ones too. They are then neither in the data
 // directory nor in the log, the metrics or the audit trail.
 func TestCanary(t *testing.T) {
 	t.Parallel()
@@ -289,7 +289,7 @@ func forms(text string) []string {
 	return all
 }
 
-// TestWrongPasswords (item 18): two hundred wrong passwords from many addresses delay the right one, and no more.
+// TestWrongPasswords: two hundred wrong passwords from many addresses delay the right one, and no more.
 func TestWrongPasswords(t *testing.T) {
 	t.Parallel()
 	w := start(t, fakeTime)

@@ -13,7 +13,7 @@ import (
 // identity is the answer of GetCallerIdentity.
 type identity struct{ Account, Arn, UserId string } //nolint:revive // the name is that of the answer
 
-// TestClients (items 1 and 3): after a sign-in, all clients call GameLift and STS with only the services section of the
+// TestClients: after a sign-in, all clients call GameLift and STS with only the services section of the
 // configuration.
 func TestClients(t *testing.T) {
 	t.Parallel()
@@ -56,7 +56,7 @@ func checkIdentity(t *testing.T, name string, c clients.Caller) {
 	}
 }
 
-// TestGoChain (item 4): with only the services section, the SDK for Go signs in by SSO, assumes a role and exchanges a
+// TestGoChain: with only the services section, the SDK for Go signs in by SSO, assumes a role and exchanges a
 // web identity. It looks up no name.
 func TestGoChain(t *testing.T) {
 	t.Parallel()

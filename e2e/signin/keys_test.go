@@ -22,7 +22,7 @@ func (w *world) rootEnviron() []string {
 
 var timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT`)
 
-// TestAccessKeys (item 16): access keys by IAM's API, with boto3.
+// TestAccessKeys: access keys by IAM's API, with boto3.
 func TestAccessKeys(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -119,7 +119,7 @@ func TestRootKey(t *testing.T) {
 	mustertest.Call(t, w.gamelift(w.Root).ListFleets, list)
 }
 
-// TestDev (item 17): `muster dev` asks for no sign-in. The root key in its muster.env and aws-profile works as before
+// TestDev: `muster dev` asks for no sign-in. The root key in its muster.env and aws-profile works as before
 // there were users; TestOldDataDirectory of package e2e has a directory of that time.
 func TestDev(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ func (h *home) login(b *browser, decision string, args ...string) (output string
 	return out.String(), <-ended
 }
 
-// TestLogin (item 10): `muster login` signs in without the AWS CLI v2, in both ways, and the AWS CLI v1 goes on from
+// TestLogin: `muster login` signs in without the AWS CLI v2, in both ways, and the AWS CLI v1 goes on from
 // there. `muster logout` ends it.
 func TestLogin(t *testing.T) {
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestCredentialProcess (item 10): `muster credentials` gives keys to every client.
+// TestCredentialProcess: `muster credentials` gives keys to every client.
 func TestCredentialProcess(t *testing.T) {
 	t.Parallel()
 	w := start(t)

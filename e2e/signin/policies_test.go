@@ -15,7 +15,7 @@ import (
 
 var protocols = []string{jsonProtocol, cborProtocol}
 
-// TestReadOnly (item 14): with GameLiftReadOnly all operations that read are allowed, the others are denied in both
+// TestReadOnly: with GameLiftReadOnly all operations that read are allowed, the others are denied in both
 // protocols, and nothing changes.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
@@ -67,7 +67,7 @@ func (w *world) everything() string {
 	return all.String()
 }
 
-// TestDeniedAlike (item 15): a denial tells neither whether a fleet exists, nor whether the input is valid.
+// TestDeniedAlike: a denial tells neither whether a fleet exists, nor whether the input is valid.
 func TestDeniedAlike(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -102,7 +102,7 @@ func TestDeniedAlike(t *testing.T) {
 	}
 }
 
-// TestBackendKey (item 14, and acceptance 3): the key of a backend may create and see game sessions of one fleet, and
+// TestBackendKey: the key of a backend may create and see game sessions of one fleet, and
 // nothing else. A rotated key stops at once.
 func TestBackendKey(t *testing.T) {
 	t.Parallel()

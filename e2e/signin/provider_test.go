@@ -307,7 +307,7 @@ func (b *browser) fillLogin(login page, name, with string) page {
 	return page{t: b.w, answer: answer{response.StatusCode, response.Header, body}, at: response.Request.URL}
 }
 
-// TestExternalSignIn (item 12): people sign in at a provider of other people's code, from the service's page by the
+// TestExternalSignIn: people sign in at a provider of other people's code, from the service's page by the
 // provider's and back, with PKCE. A group there gives a role here, until the next sign-in without the group. A person
 // is its subject: an account with the same address and another subject is refused.
 func TestExternalSignIn(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// TestWebIdentity (item 11): a token of a machine gives keys of a role that trusts it, and each wrong one has its code.
+// TestWebIdentity: a token of a machine gives keys of a role that trusts it, and each wrong one has its code.
 func TestWebIdentity(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -65,7 +65,7 @@ func TestWebIdentity(t *testing.T) {
 	}
 }
 
-// TestPublicIssuers (item 11): a role cannot trust everybody at a public issuer.
+// TestPublicIssuers: a role cannot trust everybody at a public issuer.
 func TestPublicIssuers(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -27,7 +27,7 @@ func statusOf(err error) (status int, header string) {
 	return 0, ""
 }
 
-// TestLogout (item 2): the end of a session refuses its token, and the keys that were issued in it.
+// TestLogout: the end of a session refuses its token, and the keys that were issued in it.
 func TestLogout(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -92,7 +92,7 @@ func (o *oidc) fails(
 	return e.Description
 }
 
-// TestDeviceErrors (item 5): a device that waits, is refused, or is late.
+// TestDeviceErrors: a device that waits, is refused, or is late.
 func TestDeviceErrors(t *testing.T) {
 	t.Parallel()
 	w := start(t, fakeTime)
@@ -133,7 +133,7 @@ func TestDeviceErrors(t *testing.T) {
 	}
 }
 
-// TestCodeErrors (item 5): an authorization code works once, with its verifier and its redirect URI. That is on
+// TestCodeErrors: an authorization code works once, with its verifier and its redirect URI. That is on
 // loopback, and its port does not matter.
 func TestCodeErrors(t *testing.T) {
 	t.Parallel()
@@ -187,7 +187,7 @@ func TestCodeErrors(t *testing.T) {
 	ada.get("/authorize?"+url.Values{"client_id": {"invented"}}.Encode()).has(400, "The client is not registered here")
 }
 
-// TestRefreshAtOnce (item 6): twenty processes with the same token all succeed and have one session. Much later, the
+// TestRefreshAtOnce: twenty processes with the same token all succeed and have one session. Much later, the
 // old token ends it.
 func TestRefreshAtOnce(t *testing.T) {
 	t.Parallel()

@@ -55,7 +55,7 @@ type Count struct {
 const loops = 2
 
 // warmUpLimit is how long connecting and the first check may take.
-const warmUpLimit = 20 * time.Second
+const warmUpLimit = time.Minute
 
 // Run is the whole life of a load process; package control says what it reads and writes.
 func Run(ctx context.Context, config Config, commands io.Reader, answers io.Writer) error {
