@@ -193,7 +193,7 @@ func (r *recordWriter) skip(ctx context.Context, last uint64) error {
 	case r.last >= last:
 		return nil
 	case !r.begun:
-		if err := r.stream.Purge(ctx, jetstream.WithPurgeSequence(last+1)); err != nil {
+		if err := r.purge(ctx, jetstream.WithPurgeSequence(last+1)); err != nil {
 			return fmt.Errorf("start after number %d: %w", last, err)
 		}
 		r.last = last
@@ -224,14 +224,30 @@ func (r *recordWriter) publish(ctx context.Context, msg *nats.Msg) error {
 	if msg.Header == nil {
 		msg.Header = nats.Header{}
 	}
-	ack, err := r.js.PublishMsgAsync(msg, jetstream.WithExpectLastSequence(r.last), jetstream.WithRetryAttempts(0))
+	options := []jetstream.PublishOpt{jetstream.WithExpectLastSequence(r.last), jetstream.WithRetryAttempts(0)}
+	first := !r.begun
+	if first { // a new stream may have no leader yet, or this node may not know it
+		options = append(options, jetstream.WithRetryAttempts(int(patience/patiencePause)),
+			jetstream.WithRetryWait(patiencePause))
+	}
+	ack, err := r.js.PublishMsgAsync(msg, options...)
 	if err != nil {
 		return fmt.Errorf("publish number %d: %w", r.last+1, err)
 	}
 	r.begun = true
 	r.last++
 	r.underway, r.bytes = append(r.underway, ack), r.bytes+len(msg.Data)
+	if first { // a message that followed would be refused while this one is sent again
+		return r.settle(ctx)
+	}
 	return nil
+}
+
+func (r *recordWriter) purge(ctx context.Context, options ...jetstream.StreamPurgeOpt) error {
+	_, err := patiently(ctx, r.engine, func(ctx context.Context) (none struct{}, err error) {
+		return none, r.stream.Purge(ctx, options...)
+	})
+	return err
 }
 
 // settle waits for all unacknowledged messages.
@@ -257,7 +273,7 @@ func (r *recordWriter) End(ctx context.Context, last uint64) error {
 		return err
 	}
 	if r.filled {
-		if err := r.stream.Purge(ctx, jetstream.WithPurgeSubject(r.filler)); err != nil {
+		if err := r.purge(ctx, jetstream.WithPurgeSubject(r.filler)); err != nil {
 			return fmt.Errorf("purge: %w", err)
 		}
 	}
