@@ -39,6 +39,8 @@ type State struct {
 	configurations btree.Map[string, *MatchmakingConfiguration]
 	ruleSets       btree.Map[string, *RuleSet]
 	views          btree.Map[string, *View] // by user, title
+	machines       btree.Map[string, *Machine]
+	machineTokens  btree.Map[string, *MachineToken] // by id
 	accessState
 
 	// Derived from the records above, not stored.
@@ -69,6 +71,8 @@ func (s *State) Copy() *State {
 	c.configurations = *s.configurations.Copy()
 	c.ruleSets = *s.ruleSets.Copy()
 	c.views = *s.views.Copy()
+	c.machines = *s.machines.Copy()
+	c.machineTokens = *s.machineTokens.Copy()
 	c.accessState = s.accessState.copy()
 	c.tallies = *s.tallies.Copy()
 	c.dues = *s.dues.Copy()
@@ -96,6 +100,7 @@ func (s *State) Snapshot(write func(body any) error) error {
 		s.recordSettings, records(&s.queues), records(&s.configurations), records(&s.ruleSets),
 		records(&s.users), records(&s.groups), records(&s.roles), records(&s.assignments), records(&s.policies),
 		records(&s.providers), records(&s.signIns), records(&s.views),
+		records(&s.machines), records(&s.machineTokens),
 	} {
 		if err := family(write); err != nil {
 			return err
@@ -142,6 +147,10 @@ func (s *State) Restore(body any) error {
 		s.ruleSets.Set(r.Name, r)
 	case *View:
 		s.putView(r)
+	case *Machine:
+		s.machines.Set(r.Name, r)
+	case *MachineToken:
+		s.putMachineToken(r)
 	default:
 		if !s.restoreAccess(body) {
 			return fmt.Errorf("%T is not a record of the catalog", body)

@@ -74,7 +74,7 @@ func smallLimits() Limits {
 		Queues: 2, MatchmakingConfigurations: 2, RuleSets: 2,
 		SessionsPerCreator: 10, CreatorPeriodMinutes: 60,
 		Users: 3, Groups: 2, Roles: 2, Assignments: 4, Policies: 2, PolicyCharacters: 20, Providers: 2, KeysPerUser: 2,
-		SignIns: 3, SignInsPerUser: 2, ViewsPerUser: 2,
+		SignIns: 3, SignInsPerUser: 2, ViewsPerUser: 2, Machines: 2, MachineTokens: 2,
 	}
 }
 
@@ -177,6 +177,10 @@ func derive(s *State) derived {
 	})
 	s.signIns.Scan(func(id string, si *SignIn) bool {
 		d.dues[due(si.deadline(), dueSignIn, id)] = true
+		return true
+	})
+	s.machineTokens.Scan(func(id string, token *MachineToken) bool {
+		d.dues[due(token.Expires, dueMachineToken, id)] = true
 		return true
 	})
 	return d

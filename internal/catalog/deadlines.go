@@ -15,6 +15,8 @@ const (
 	dueFleetEvents byte = 'e' // a fleet id
 	dueFleet       byte = 'f' // a fleet id
 	dueSignIn      byte = 's' // the id of a sign-in
+
+	dueMachineToken byte = 'm' // the id of a join token
 )
 
 // due is the key of a deadline.
@@ -39,8 +41,8 @@ func (s *State) Deadline() event.Time {
 	return at
 }
 
-// Expire returns the events for expired records, oldest first, without changing s: creations, sign-ins, and after
-// Retention fleet events and TERMINATED fleets. Their number is bounded; if Deadline has still passed after they are
+// Expire returns the events for expired records, oldest first, without changing s: creations, sign-ins, join tokens of
+// machines, and after Retention fleet events and TERMINATED fleets. Their number is bounded; if Deadline has still passed after they are
 // applied, there are more.
 func (s *State) Expire(now event.Time) (events []Event) {
 	s.dues.Scan(func(key string, _ struct{}) bool {
@@ -57,6 +59,8 @@ func (s *State) Expire(now event.Time) (events []Event) {
 			events = append(events, &FleetForgotten{Fleet: id})
 		case dueSignIn:
 			events = append(events, s.expireSignIn(id))
+		case dueMachineToken:
+			events = append(events, &MachineTokenDeleted{id})
 		}
 		return true
 	})

@@ -3,7 +3,7 @@ package catalog
 import "github.com/muster-gg/muster/internal/event"
 
 // Events lists the types of the catalog with their numbers in the file format: records of snapshots from 50 to 59,
-// from 80 to 89 and 98, events the others.
+// from 80 to 89, 98, 530 and 531, events the others.
 var Events = []event.Entry{
 	{Number: 1, Type: (*LocationCreated)(nil)},
 	{Number: 2, Type: (*LocationDeleted)(nil)},
@@ -98,6 +98,14 @@ var Events = []event.Entry{
 	{Number: 97, Type: (*ProviderDeleted)(nil), Level: AccessLevel},
 
 	{Number: 98, Type: (*View)(nil), Level: ViewLevel},
+
+	{Number: 520, Type: (*MachineTokenPut)(nil), Level: MachineLevel},
+	{Number: 521, Type: (*MachineTokenDeleted)(nil), Level: MachineLevel},
+	{Number: 522, Type: (*MachinePut)(nil), Level: MachineLevel},
+	{Number: 523, Type: (*MachineDrainSet)(nil), Level: MachineLevel},
+	{Number: 524, Type: (*MachineDeleted)(nil), Level: MachineLevel},
+	{Number: 530, Type: (*Machine)(nil), Level: MachineLevel},
+	{Number: 531, Type: (*MachineToken)(nil), Level: MachineLevel},
 }
 
 // Commands lists the types of commands (1–99). A number is never reused; it is unrelated to the numbers of events. See
@@ -157,4 +165,9 @@ var Commands = []event.Entry{
 	{Number: 52, Type: (*SealAgain)(nil), Level: AccessLevel},
 	{Number: 53, Type: (*PutView)(nil), Level: ViewLevel},
 	{Number: 54, Type: (*DeleteView)(nil), Level: ViewLevel},
+	{Number: 65, Type: (*CreateMachineToken)(nil), Level: MachineLevel},
+	{Number: 66, Type: (*DeleteMachineToken)(nil), Level: MachineLevel},
+	{Number: 67, Type: (*JoinMachine)(nil), Level: MachineLevel},
+	{Number: 68, Type: (*DrainMachine)(nil), Level: MachineLevel},
+	{Number: 69, Type: (*DeleteMachine)(nil), Level: MachineLevel},
 }

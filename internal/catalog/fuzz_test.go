@@ -72,6 +72,9 @@ func readAll(s *State) {
 	s.ProviderByIssuer("https://id.example.com")
 	s.AccessSettings()
 	s.ViewsOf("ada")
+	s.Machine("box-1")
+	s.Machines()
+	s.MachineTokens()
 	fleets, _ := s.Fleets("", 5)
 	for _, f := range fleets {
 		f.ActivationTimeout()
@@ -97,6 +100,8 @@ func readAll(s *State) {
 		RotateSignIn{ID: "signin-1", From: 1, IdleEnds: t0 + day},
 		TouchSignIn{ID: "signin-1", IdleEnds: t0 + day}, EndSignIn{ID: "signin-1"}, PutAccessSettings{},
 		PutView{User: "ada", Title: "busy"}, DeleteView{User: "ada", Title: "busy fleets"},
+		CreateMachineToken{Location: "custom-office"}, DeleteMachineToken{"mt-0505050505050505"},
+		JoinMachine{Name: "box-1"}, DrainMachine{Name: "box-1"}, DeleteMachine{Name: "box-1", Lost: true},
 		SealAgain{AccessKey: "AKIAEXAMPLE", From: []byte{0, 1, 254, 255}, To: []byte{1}},
 	} {
 		_, _ = s.Decide(t0, c)

@@ -78,6 +78,10 @@ func examples() []any {
 	signIn := SignIn{"signin-1", "ada", "aws-cli", SignInSSO, t0, t0 + minute, t0 + day, t0 + 2*day, 2, t0 + minute,
 		[]byte{9, 8}, "GameDev", "192.0.2.1"}
 	view := View{"ada", "busy fleets", "/console/fleets?sort=players"}
+	hash := bytes.Repeat([]byte{5}, 32)
+	token := MachineToken{MachineTokenID(hash), hash, "custom-office", t0, t0 + day}
+	machine := Machine{"box-1", "custom-office", bytes.Repeat([]byte{6}, 32), MachineOffer{1500, 2048, "192.0.2.7",
+		"box-1.example.com", 20000, 29999, "v1.2.3", "linux", "arm64"}, true, t0, 3}
 	return []any{
 		&LocationCreated{"custom-office", t0},
 		&LocationDeleted{"custom-office"},
@@ -157,6 +161,13 @@ func examples() []any {
 		&ProviderPut{provider},
 		&ProviderDeleted{"keycloak"},
 		&view,
+		&MachineTokenPut{token},
+		&MachineTokenDeleted{token.ID},
+		&MachinePut{machine, token.ID},
+		&MachineDrainSet{"box-1", true, 3},
+		&MachineDeleted{"box-1"},
+		&machine,
+		&token,
 	}
 }
 

@@ -25,6 +25,8 @@ type Limits struct {
 	SignIns                   int
 	SignInsPerUser            int // a further one ends the least recently used one
 	ViewsPerUser              int // saved views of the console
+	Machines                  int // that have joined
+	MachineTokens             int // join tokens that were not used
 }
 
 // DefaultLimits returns limits for a service with one operator: mostly far above the AWS quotas (20 locations, 10
@@ -56,5 +58,7 @@ func DefaultLimits() Limits {
 		SignIns:                   100_000,
 		SignInsPerUser:            100,
 		ViewsPerUser:              50,
+		Machines:                  5000,
+		MachineTokens:             1000,
 	}
 }

@@ -24,7 +24,7 @@ func TestRandomCommands(t *testing.T) {
 			accepted, refused := 0, 0
 			var frozen []*State
 			var looked [][]byte
-			for step := range 600 {
+			for step := range 650 {
 				if step%20 == 0 {
 					frozen = append(frozen, live.Copy())
 					looked = append(looked, encode(t, live))
@@ -200,6 +200,7 @@ func checkInvariants(t *testing.T, s *State) {
 	})
 	checkNumbers(t, s)
 	checkAccess(t, s)
+	checkMachines(t, s)
 }
 
 // checkNumbers holds that a fleet's events are numbered without gaps and belong
@@ -345,6 +346,9 @@ func (w *world) resource() string {
 func (w *world) command() Command {
 	if w.r.IntN(3) == 0 {
 		return w.accessCommand()
+	}
+	if w.r.IntN(10) == 0 {
+		return w.machineCommand()
 	}
 	switch w.r.IntN(36) {
 	case 0, 1, 2:
