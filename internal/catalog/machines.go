@@ -84,7 +84,7 @@ type DeleteMachineToken struct {
 // LimitExceeded.
 type JoinMachine struct {
 	Name     string       `cbor:"1,keyasint,omitzero"`
-	Location string       `cbor:"2,keyasint,omitzero"`
+	Location string       `cbor:"2,keyasint,omitzero"` // "": that of the token, or of the machine that has joined
 	Key      []byte       `cbor:"3,keyasint,omitzero"`
 	Offer    MachineOffer `cbor:"4,keyasint,omitzero"`
 	Token    []byte       `cbor:"5,keyasint,omitzero"` // the SHA-256 of the token; nil: none
@@ -181,9 +181,10 @@ func (c JoinMachine) decide(s *State, now event.Time) ([]Event, error) {
 	case !ok || !bytes.Equal(t.Hash, c.Token) || t.Expires <= now:
 		return nil, fault.New(fault.AccessDenied, "The join token is not valid: it was used or revoked, or has expired. "+
 			"Create another one.")
-	case t.Location != m.Location:
+	case m.Location != "" && m.Location != t.Location:
 		return nil, fault.New(fault.AccessDenied, "The join token is not for location %s", m.Location)
 	}
+	m.Location = t.Location
 	if err := s.checkMachineLocation(m.Location); err != nil {
 		return nil, err
 	}
@@ -199,13 +200,13 @@ func (m Machine) again(old *Machine) ([]Event, error) {
 	case !bytes.Equal(m.Key, old.Key):
 		return nil, fault.New(fault.AccessDenied, "Machine %s has joined with another key. Choose another name, or "+
 			"delete that machine first.", m.Name)
-	case m.Location != old.Location:
+	case m.Location != "" && m.Location != old.Location:
 		return nil, fault.New(fault.Conflict, "Machine %s is at location %s. Drain and delete it before it joins "+
 			"another one.", m.Name, old.Location)
 	case m.Offer == old.Offer:
 		return nil, nil
 	}
-	m.Drained, m.Joined, m.Generation = old.Drained, old.Joined, old.Generation
+	m.Location, m.Drained, m.Joined, m.Generation = old.Location, old.Drained, old.Joined, old.Generation
 	return []Event{&MachinePut{Machine: m}}, nil
 }
 

@@ -118,6 +118,8 @@ func TestJoinMachine(t *testing.T) {
 	const notValid = "The join token is not valid: it was used or revoked, or has expired. Create another one."
 	scenes := []scene{
 		{name: "first", given: []Event{token}, when: join, then: []Event{&first}},
+		{name: "location of the token", given: []Event{token},
+			when: with(func(c *JoinMachine) { c.Location = "" }), then: []Event{&first}},
 		{name: "token used", given: []Event{token, &first},
 			when: with(func(c *JoinMachine) { c.Name, c.Key = "other", machineKey(2) }), fault: fault.AccessDenied,
 			text: notValid},
@@ -139,6 +141,8 @@ func TestJoinMachine(t *testing.T) {
 		{name: "too many", given: []Event{token, machineMade("a", "us-west-2", 2), machineMade("b", "us-west-2", 3)},
 			when: join, fault: fault.LimitExceeded, text: "The limit of 2 machines is reached"},
 		{name: "again", given: []Event{joined}, when: with(func(c *JoinMachine) { c.Token = nil })},
+		{name: "again without location", given: []Event{joined},
+			when: with(func(c *JoinMachine) { c.Token, c.Location = nil, "" })},
 		{name: "again with a token", given: []Event{joined, token}, when: join},
 		{name: "another offer", given: []Event{&drained},
 			when: with(func(c *JoinMachine) { c.Offer.MilliCPUs, c.Token = 4000, nil }), then: []Event{&larger}},

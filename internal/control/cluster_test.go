@@ -185,6 +185,13 @@ func (n netNode) AskLead(ctx context.Context, question []byte) ([]byte, error) {
 	return nil, errors.New("nobody leads")
 }
 
+func (n netNode) Machines(context.Context) (answers [][]byte) {
+	for _, w := range n.worlds {
+		answers = append(answers, w.SharedMachines())
+	}
+	return answers
+}
+
 // A netPeer reaches the owner of a shard.
 type netPeer struct {
 	net   *net

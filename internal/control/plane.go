@@ -18,6 +18,7 @@ import (
 	"github.com/muster-gg/muster/internal/control/history"
 	"github.com/muster-gg/muster/internal/control/idp"
 	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/machines"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
@@ -75,6 +76,9 @@ type Cluster interface {
 
 	// AskLead has the Plane.Answer of the node that leads answer a question.
 	AskLead(ctx context.Context, question []byte) (answer []byte, err error)
+
+	// Machines returns the Plane.SharedMachines of all nodes that answer in time, this one included.
+	Machines(ctx context.Context) (answers [][]byte)
 }
 
 // A Plane is the control plane of one region.
@@ -86,6 +90,7 @@ type Plane struct {
 
 	processes *processes.Connections
 	agents    *processes.Agents
+	machines  *machines.Machines
 	legacy    *legacyServers             // nil: none
 	watches   router.Watches[sessionKey] // of game sessions
 	changes   router.Watches[struct{}]   // of anything
@@ -142,6 +147,7 @@ func New(cfg Config) (*Plane, error) {
 	p.agents = processes.NewAgents(processes.AgentsConfig{
 		Router: p.Router, Runtime: p.agentRuntime, Clock: cfg.Clock, Log: cfg.Log,
 	})
+	p.machines = newMachines(p)
 	p.history = newHistory(p)
 	p.drivers = drivers.New(drivers.Config{
 		Region: cfg.Region, Account: cfg.Account, Router: p.Router, Processes: p.processes, History: p.history,
@@ -188,6 +194,7 @@ func (p *Plane) Receive(data []byte) { p.drivers.Receive(data) }
 func (p *Plane) observe(c *router.Commit) {
 	p.processes.Observe(c)
 	p.agents.Observe(c)
+	p.machines.Observe(c)
 	p.notifyWatches(c)
 	p.changes.NotifyAll()
 	p.drivers.Observe(c)
@@ -210,7 +217,7 @@ func (p *Plane) Run(ctx context.Context) error {
 	group.Go(func() error { return p.Router.Run(ctx) })
 	group.Go(func() error { return p.history.Run(ctx) })
 	group.Go(func() error { return p.Access.Run(ctx) })
-	for _, run := range []func(context.Context) error{p.drivers.Run, p.processes.Run} {
+	for _, run := range []func(context.Context) error{p.drivers.Run, p.processes.Run, p.machines.Run} {
 		group.Go(func() error {
 			if err := p.WaitServing(ctx); err != nil {
 				return nil // stopped before it began

@@ -19,6 +19,7 @@ func metricsPage() ([]byte, error) {
 	m := telemetry.New(func(any) string { return "" })
 	m.Levels(func() (telemetry.Levels, bool) { return telemetry.Levels{}, false })
 	m.History(func() (telemetry.History, bool) { return telemetry.History{}, false })
+	m.Machines(func() []telemetry.MachineCount { return nil })
 	m.Place(func() telemetry.Place { return telemetry.Place{} })
 	m.Build("", "", "")
 	var b bytes.Buffer

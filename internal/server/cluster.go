@@ -279,6 +279,7 @@ func (s *service) watchPresence(ctx context.Context) error {
 			s.cfg.Log.Error("other nodes unreachable: calls are refused, sockets of server processes closed")
 			s.servers.CloseSockets()
 			s.agents.CloseSockets()
+			s.machines.CloseSockets()
 		} else if was && !gone {
 			s.cfg.Log.Info("other nodes reachable again")
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/muster-gg/muster/internal/operator"
 	"github.com/muster-gg/muster/internal/serversdk"
 	"github.com/muster-gg/muster/internal/serversdk/agent"
+	"github.com/muster-gg/muster/internal/serversdk/machine"
 	"github.com/muster-gg/muster/internal/signin"
 	"github.com/muster-gg/muster/internal/signin/query"
 	"github.com/muster-gg/muster/internal/telemetry"
@@ -75,6 +76,10 @@ func (s *service) openEndpoints(context.Context) error {
 	s.agents = agent.New(agent.Config{
 		Agents: s.plane.Agents(), Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.AgentSockets(),
 	})
+	s.machines = machine.New(machine.Config{
+		Machines: s.plane.MachineConnector(), Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.MachineSockets(),
+	})
+	s.metrics.Machines(s.countMachines)
 	var describe func(context.Context) any
 	if s.legacy != nil {
 		describe = s.legacy.report
@@ -170,6 +175,22 @@ func (s *service) levels() (telemetry.Levels, bool) {
 	}, err == nil
 }
 
+// countMachines returns the numbers of machines for the metrics.
+func (s *service) countMachines() []telemetry.MachineCount {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
+	defer cancel()
+	counts := map[telemetry.MachineCount]int{}
+	for _, m := range s.plane.AllMachines(ctx) {
+		counts[telemetry.MachineCount{Location: m.Location, Status: string(m.Status)}]++
+	}
+	var all []telemetry.MachineCount
+	for of, n := range counts {
+		of.Machines = n
+		all = append(all, of)
+	}
+	return all
+}
+
 // routes returns the handler of all requests but plain API calls. It is no http.ServeMux, which redirects paths with
 // two slashes: the C++ edition of the server SDK adds one to any URL, and does not follow redirects.
 func (s *service) routes(calls http.Handler) http.Handler {
@@ -196,13 +217,15 @@ func (s *service) routes(calls http.Handler) http.Handler {
 			s.query.ServeHTTP(w, r)
 		case operator.Matches(r):
 			s.operator.ServeHTTP(w, r)
-		case !serversdk.Matches(r) && !agent.Matches(r):
+		case !serversdk.Matches(r) && !agent.Matches(r) && !machine.Matches(r):
 			calls.ServeHTTP(w, r)
 		case !s.awaitReady(r.Context()):
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "recovering", http.StatusServiceUnavailable)
 		case agent.Matches(r):
 			s.agents.ServeHTTP(w, r)
+		case machine.Matches(r):
+			s.machines.ServeHTTP(w, r)
 		default:
 			s.servers.ServeHTTP(w, r)
 		}

@@ -111,8 +111,8 @@ func (s *service) endpoints(key access.KeyPair) config.Endpoints {
 	return e
 }
 
-// closeEndpoints waits for requests in progress and closes the sockets of server processes and agents, which then
-// reconnect elsewhere or later. The session gateway is first and has half of the time, because its requests wait for
+// closeEndpoints waits for requests in progress and closes the sockets of server processes, agents and machines,
+// which then reconnect elsewhere or later. The session gateway is first and has half of the time, because its requests wait for
 // server processes.
 func (s *service) closeEndpoints() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
@@ -121,7 +121,8 @@ func (s *service) closeEndpoints() error {
 	defer cancelFirst()
 	s.operator.Stop()
 	s.console.Stop()
-	err := errors.Join(s.gateway.close(first), s.servers.Close(ctx), s.agents.Close(ctx), s.legacy.close(ctx))
+	err := errors.Join(s.gateway.close(first), s.servers.Close(ctx), s.agents.Close(ctx), s.machines.Close(ctx),
+		s.legacy.close(ctx))
 	var stopping errgroup.Group
 	for _, server := range []interface {
 		Shutdown(context.Context) error

@@ -38,6 +38,7 @@ import (
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/serversdk"
 	"github.com/muster-gg/muster/internal/serversdk/agent"
+	"github.com/muster-gg/muster/internal/serversdk/machine"
 	"github.com/muster-gg/muster/internal/shard"
 	"github.com/muster-gg/muster/internal/signin"
 	"github.com/muster-gg/muster/internal/signin/query"
@@ -156,6 +157,7 @@ type service struct {
 	profiler *sidePort    // nil: off
 	servers  *serversdk.Endpoint
 	agents   *agent.Endpoint
+	machines *machine.Endpoint
 	legacy   *legacyPorts // nil: off
 	recorder *metrics.Recorder
 	trail    *audit.Trail

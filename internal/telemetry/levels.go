@@ -65,6 +65,34 @@ func (m *Metrics) Levels(ask func() (Levels, bool)) {
 	})
 }
 
+// A MachineCount is the number of machines at a location with a status.
+type MachineCount struct {
+	Location, Status string
+	Machines         int
+}
+
+// A machineGauge collects the numbers of machines.
+type machineGauge struct {
+	count func() []MachineCount
+	desc  *prometheus.Desc
+}
+
+// Machines adds the gauge of machines. count returns each location and status once, and may block briefly.
+func (m *Metrics) Machines(count func() []MachineCount) {
+	const name, help = "muster_machines", "Machines that have joined: ONLINE, RECONNECTING or LOST."
+	labels := []string{"location", "status"}
+	m.definitions = append(m.definitions, Definition{Name: name, Kind: "gauge", Help: help, Labels: labels})
+	m.registry.MustRegister(&machineGauge{count, prometheus.NewDesc(name, help, labels, nil)})
+}
+
+func (g *machineGauge) Describe(to chan<- *prometheus.Desc) { to <- g.desc }
+
+func (g *machineGauge) Collect(to chan<- prometheus.Metric) {
+	for _, c := range g.count() {
+		to <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, float64(c.Machines), c.Location, c.Status)
+	}
+}
+
 // A History describes the history of what has ended, as a node sees it.
 type History struct {
 	Bytes      uint64        // of the history in the journal

@@ -47,7 +47,7 @@ type Metrics struct {
 	snapshots       *prometheus.CounterVec
 	refusals        prometheus.Counter
 
-	servers, agents serversdk.Metrics // sockets
+	servers, agents, machines serversdk.Metrics // sockets
 
 	webhooks      *prometheus.CounterVec
 	auditDropped  prometheus.Counter
@@ -97,6 +97,7 @@ func (m *Metrics) makeShards() {
 func (m *Metrics) makeSockets() {
 	m.servers = m.socketsOf("muster_server_process_", "a server process", "server processes", "process")
 	m.agents = m.socketsOf("muster_agent_", "an agent", "agents", "agent")
+	m.machines = m.socketsOf("muster_machine_", "a machine", "machines", "machine")
 	m.auditDropped = m.counter("muster_audit_dropped_total", "Records of the audit trail that were dropped, because "+
 		"its stream was too slow.")
 	m.framesDropped = m.counter("muster_metrics_dropped_total", "Records of metrics that were dropped, because their "+
@@ -176,6 +177,9 @@ func (m *Metrics) Sockets() serversdk.Metrics { return m.servers }
 
 // AgentSockets returns the hooks of the endpoint for agents.
 func (m *Metrics) AgentSockets() serversdk.Metrics { return m.agents }
+
+// MachineSockets returns the hooks of the endpoint for machines.
+func (m *Metrics) MachineSockets() serversdk.Metrics { return m.machines }
 
 // socketsOf makes the metrics of sockets; the last three arguments name the peers in their descriptions.
 func (m *Metrics) socketsOf(prefix, peer, peers, reader string) serversdk.Metrics {

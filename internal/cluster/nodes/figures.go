@@ -2,6 +2,8 @@ package nodes
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -10,9 +12,20 @@ import (
 // figuresSubject is the prefix of the subjects on which a node is asked for its figures; its name follows.
 const figuresSubject = "muster.figures."
 
+// machinesSubject is the prefix of the subjects on which a node is asked for the machines that it knows.
+const machinesSubject = "muster.machines."
+
 // Figures returns the Config.Figures of all living nodes, by name. Nodes that do not answer in time are missing, like
 // those of releases that have no figures.
-func (n *Nodes) Figures(ctx context.Context) map[string][]byte {
+func (n *Nodes) Figures(ctx context.Context) map[string][]byte { return n.askAll(ctx, figuresSubject) }
+
+// Machines implements control.Cluster.
+func (n *Nodes) Machines(ctx context.Context) (answers [][]byte) {
+	return slices.Collect(maps.Values(n.askAll(ctx, machinesSubject)))
+}
+
+// askAll asks all living nodes at once, and returns the answers that arrive in time, by node.
+func (n *Nodes) askAll(ctx context.Context, subject string) map[string][]byte {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	var mu sync.Mutex
@@ -20,9 +33,9 @@ func (n *Nodes) Figures(ctx context.Context) map[string][]byte {
 	all := map[string][]byte{}
 	for _, m := range n.node.Members() {
 		asking.Go(func() {
-			answer, err := n.cfg.Conn.RequestWithContext(ctx, figuresSubject+m.Node, nil)
+			answer, err := n.cfg.Conn.RequestWithContext(ctx, subject+m.Node, nil)
 			if err != nil {
-				n.cfg.Log.Debug("figures of another node not received", "node", m.Node, "error", err)
+				n.cfg.Log.Debug("answer of another node not received", "subject", subject, "node", m.Node, "error", err)
 				return
 			}
 			mu.Lock()
@@ -33,6 +46,8 @@ func (n *Nodes) Figures(ctx context.Context) map[string][]byte {
 	asking.Wait()
 	return all
 }
+
+func (n *Nodes) giveMachines(m *nats.Msg) { n.respond(m, n.plane.SharedMachines()) }
 
 func (n *Nodes) giveFigures(m *nats.Msg) { n.respond(m, n.cfg.Figures()) }
 

@@ -52,8 +52,11 @@ func (n *Nodes) subscribe() (unsubscribe func(), err error) {
 		appliedSubject + n.cfg.Node: n.applied,
 		pauseSubject + n.cfg.Node:   func(m *nats.Msg) { n.pauser.handle(ctx, m) },
 		figuresSubject + n.cfg.Node: n.giveFigures,
-		tellSubject + "*":           n.receiveTell,
-		askSubject + n.cfg.Node:     func(m *nats.Msg) { working.Go(func() { n.asked(m) }) },
+
+		machinesSubject + n.cfg.Node: n.giveMachines,
+
+		tellSubject + "*":       n.receiveTell,
+		askSubject + n.cfg.Node: func(m *nats.Msg) { working.Go(func() { n.asked(m) }) },
 	} {
 		s, err := n.cfg.Conn.Subscribe(subject, handle)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 
@@ -27,6 +28,7 @@ type Secrets struct {
 	pageKey  []byte      // paging tokens
 	callKey  []byte      // ids that a repetition must find again: of game sessions, of events
 	signIn   []byte      // the secret of the first epoch
+	regionID []byte      // not secret
 	recovery []byte      // requests for a new root key, by who can read the region's secret
 	sealing  cipher.AEAD // access keys, in the first epoch
 	epochs   cipher.AEAD // the secrets of later epochs
@@ -43,8 +45,8 @@ func New(secret []byte) (*Secrets, error) {
 	return &Secrets{
 		tokenKey: derive(secret, "compute auth token"), pageKey: derive(secret, "paging token"),
 		callKey: derive(secret, "call id"), signIn: derive(secret, "sign-in"),
-		recovery: derive(secret, "root key recovery"),
-		sealing:  sealingOf(derive(secret, "access key seal")), epochs: sealingOf(derive(secret, "epoch seal")),
+		recovery: derive(secret, "root key recovery"), regionID: derive(secret, "region id"),
+		sealing: sealingOf(derive(secret, "access key seal")), epochs: sealingOf(derive(secret, "epoch seal")),
 	}, nil
 }
 
@@ -78,6 +80,9 @@ func (s *Secrets) AuthToken(room fleet.RoomID, compute string, serial uint64) st
 	sum := mac(s.tokenKey, string(room.Fleet), room.Location, compute, fmt.Sprint(serial))
 	return uuid.UUID(sum[:16]).String()
 }
+
+// RegionID returns an id of the region that no other region has, also not one of the same name. It is not secret.
+func (s *Secrets) RegionID() string { return hex.EncodeToString(s.regionID[:16]) }
 
 // TokenSerial finds the token of a compute that has the given text.
 func (s *Secrets) TokenSerial(room fleet.RoomID, compute *fleet.Compute, text string) (serial uint64, ok bool) {

@@ -1,0 +1,260 @@
+package machines
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/agent/machine/protocol"
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/router"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+// A Connector opens connections of machines. Machines implements it.
+type Connector interface {
+	// RegionID returns what challenges name.
+	RegionID() string
+
+	// Join adds a machine whose signature was verified, or finds it. The error is a *fault.Error: AccessDenied for a bad
+	// token or another key; Conflict for another location; InvalidRequest; else internal.
+	Join(ctx context.Context, r Request) (Connection, error)
+}
+
+// A Request is what a machine sends when it joins.
+type Request struct {
+	Join *protocol.Join
+	Push func(*protocol.Wanted) // sends the state that is wanted; must not block
+	End  func(error)            // closes the socket, and sends the reason; must not block
+}
+
+// A Connection answers for a machine that is connected over one socket.
+type Connection interface {
+	// Observed processes a report. An error ends the connection.
+	Observed(ctx context.Context, o *protocol.Observed) error
+	// Disconnected reports that the socket has closed. It returns at once.
+	Disconnected()
+}
+
+// A Catalog reads and changes the region's catalog. *router.Router implements it.
+type Catalog interface {
+	Catalog() *catalog.State
+	Change(ctx context.Context, c catalog.Command) error
+}
+
+// Config configures the connections. All fields but Others are required.
+type Config struct {
+	Catalog  Catalog
+	RegionID string // differs from that of any other region
+	Clock    clockwork.Clock
+	Log      *slog.Logger
+
+	// Others returns what the Shared of the nodes that are up, this one included, returned. nil: there is one node.
+	Others func(ctx context.Context) [][]byte
+}
+
+// Machines are the connections of machines to this node. Its methods are safe for concurrent use.
+type Machines struct {
+	Config
+
+	mu    sync.Mutex
+	begun time.Time // when Run began; zero: not yet
+	open  map[string]*connection
+	known map[string]state // of machines of the region
+}
+
+// New returns the connections of a region, with none open.
+func New(cfg Config) *Machines {
+	return &Machines{Config: cfg, open: map[string]*connection{}, known: map[string]state{}}
+}
+
+// RegionID implements Connector.
+func (all *Machines) RegionID() string { return all.Config.RegionID }
+
+// Run keeps what this node knows of the machines of other nodes, until ctx is done.
+func (all *Machines) Run(ctx context.Context) error {
+	all.mu.Lock()
+	all.begun = all.Clock.Now()
+	all.mu.Unlock()
+	tick := all.Clock.NewTicker(protocol.ReportInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.Chan():
+			if len(all.Catalog.Catalog().Machines()) > 0 {
+				all.refresh(ctx)
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// A connection is one socket of a machine. It implements Connection.
+type connection struct {
+	all  *Machines
+	name string
+	key  string
+	push func(*protocol.Wanted)
+	end  func(error)
+
+	mu      sync.Mutex
+	pushed  uint64    // the generation of the last Wanted; 0: none
+	changed time.Time // when an offer was last stored
+}
+
+var errReplaced = fault.New(fault.ServiceUnavailable, "The machine has opened another connection.")
+
+// Join implements Connector.
+func (all *Machines) Join(ctx context.Context, r Request) (Connection, error) {
+	join := catalog.JoinMachine{Name: r.Join.Name, Location: r.Join.Location, Key: r.Join.PublicKey,
+		Offer: offerFrom(&r.Join.Offer)}
+	if r.Join.Token != "" {
+		join.Token = TokenHash(r.Join.Token)
+	}
+	m, ok := all.Catalog.Catalog().Machine(join.Name)
+	if !ok || !isSame(m, &join) {
+		if err := all.Catalog.Change(ctx, join); err != nil {
+			return nil, err
+		}
+	}
+	c := &connection{all: all, name: join.Name, key: string(join.Key), push: r.Push, end: r.End,
+		changed: all.Clock.Now()}
+	all.mu.Lock()
+	old := all.open[c.name]
+	all.open[c.name] = c
+	all.known[c.name] = state{Name: c.name, Connected: true, seen: all.Clock.Now()}
+	all.mu.Unlock()
+	if old != nil {
+		old.end(errReplaced)
+	}
+	if err := c.pushWanted(all.Catalog.Catalog()); err != nil { // it may have been deleted meanwhile
+		c.Disconnected()
+		return nil, err
+	}
+	return c, nil
+}
+
+// isSame reports whether a join changes nothing.
+func isSame(m *catalog.Machine, c *catalog.JoinMachine) bool {
+	return string(m.Key) == string(c.Key) && m.Offer == c.Offer && cmp.Or(c.Location, m.Location) == m.Location
+}
+
+// TokenHash returns the hash by which the catalog knows a join token.
+func TokenHash(token string) []byte {
+	sum := sha256.Sum256([]byte(token))
+	return sum[:]
+}
+
+func offerFrom(o *protocol.Offer) catalog.MachineOffer {
+	return catalog.MachineOffer{MilliCPUs: o.MilliCPUs, MemoryMiB: o.MemoryMiB, IP: o.IP, DNS: o.DNS,
+		PortFirst: o.PortFirst, PortLast: o.PortLast, Version: o.Version, OS: o.OS, Arch: o.Arch}
+}
+
+// pushWanted sends the state that is wanted, unless the machine has it. NotFound if the machine was deleted, AccessDenied
+// if another one has its name.
+func (c *connection) pushWanted(s *catalog.State) error {
+	m, ok := s.Machine(c.name)
+	switch {
+	case !ok:
+		return fault.New(fault.NotFound, "Machine %s was deleted.", c.name)
+	case string(m.Key) != c.key:
+		return fault.New(fault.AccessDenied, "Another machine has joined with the name %s.", c.name)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.Generation > c.pushed {
+		c.push(&protocol.Wanted{Generation: m.Generation, Drain: m.Drained, Instances: []protocol.Instance{},
+			ReportSeconds: int(protocol.ReportInterval.Seconds()), LostSeconds: int(protocol.LostAfter.Seconds())})
+		c.pushed = m.Generation
+	}
+	return nil
+}
+
+// Observe processes a commit of a shard, on its commit goroutine.
+func (all *Machines) Observe(commit *router.Commit) {
+	if !commit.HasView {
+		return
+	}
+	for _, f := range commit.Facts {
+		switch e := f.Body.(type) {
+		case *catalog.MachineDrainSet:
+			all.wake(e.Name, commit.View.Catalog())
+		case *catalog.MachineDeleted:
+			all.wake(e.Name, commit.View.Catalog())
+		}
+	}
+}
+
+// wake has the connection of a machine send what is wanted now.
+func (all *Machines) wake(name string, s *catalog.State) {
+	all.mu.Lock()
+	c := all.open[name]
+	all.mu.Unlock()
+	if c != nil {
+		if err := c.pushWanted(s); err != nil {
+			c.end(err)
+		}
+	}
+}
+
+// Observed implements Connection.
+func (c *connection) Observed(ctx context.Context, o *protocol.Observed) error {
+	all := c.all
+	if !all.note(c, o) {
+		return errReplaced
+	}
+	s := all.Catalog.Catalog()
+	if err := c.pushWanted(s); err != nil {
+		return err
+	}
+	m, _ := s.Machine(c.name)
+	offer := offerFrom(&o.Offer)
+	if m.Offer == offer || !c.mayChange() {
+		return nil
+	}
+	return all.Catalog.Change(ctx, catalog.JoinMachine{Name: c.name, Key: []byte(c.key), Offer: offer})
+}
+
+// mayChange limits how often the offer of a machine is stored, whatever it reports. A later report repeats it.
+func (c *connection) mayChange() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.all.Clock.Now()
+	if now.Sub(c.changed) < protocol.ReportInterval/2 {
+		return false
+	}
+	c.changed = now
+	return true
+}
+
+// note records a report; false if another connection has replaced this one.
+func (all *Machines) note(c *connection, o *protocol.Observed) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.open[c.name] != c {
+		return false
+	}
+	all.known[c.name] = state{Name: c.name, Connected: true, Generation: o.Generation, Load: o.Load,
+		FreeMemoryMiB: o.FreeMemoryMiB, seen: all.Clock.Now()}
+	return true
+}
+
+// Disconnected implements Connection.
+func (c *connection) Disconnected() {
+	all := c.all
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.open[c.name] != c {
+		return
+	}
+	delete(all.open, c.name)
+	last := all.known[c.name]
+	last.Connected = false
+	all.known[c.name] = last
+}
