@@ -19,6 +19,7 @@
 //	GET    /v1/backup                 the whole region as one file
 //	GET    /v1/legacy                 the game servers on server SDK 3 and 4
 //	GET    /v1/nodes                  the nodes of a cluster; DELETE /v1/nodes/{node} removes one for good
+//	/v1/machines, /v1/machine-tokens  machines that have joined a location, and the tokens with which they join
 //	GET    /v1/shards                 what is stored of each shard, and figures of the nodes
 //
 // and who may do what:
@@ -85,6 +86,7 @@ type Region interface {
 	Overview(ctx context.Context, hidden func(fleetID string) bool) (*control.Overview, error)
 	FleetRows(ctx context.Context, hidden func(fleetID string) bool, limit int) (*control.FleetList, error)
 	ComputeRows(ctx context.Context, q control.ComputeQuery) (*control.ComputeList, error)
+	MachineRegion
 	EndedSessions(ctx context.Context, q control.EndedQuery) (*control.EndedSessions, error)
 
 	// Changes returns a channel that has an element after something has changed. The caller calls end.

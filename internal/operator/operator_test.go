@@ -117,6 +117,49 @@ func (region) ComputeRows(_ context.Context, q control.ComputeQuery) (*control.C
 	return &control.ComputeList{NextToken: fmt.Sprintf("%+v", q)}, nil
 }
 
+func (region) Machines(_ context.Context, q control.MachineQuery) (*control.MachineList, error) {
+	return &control.MachineList{NextToken: fmt.Sprintf("%+v", q)}, nil
+}
+
+// Machine knows box-1.
+func (region) Machine(_ context.Context, name string) (*control.MachineRow, error) {
+	if name != "box-1" {
+		return nil, fault.New(fault.NotFound, "Machine %s not found", name)
+	}
+	return &control.MachineRow{Name: name}, nil
+}
+
+func (r region) DrainMachine(ctx context.Context, name string, drained bool) (*control.MachineRow, error) {
+	m, err := r.Machine(ctx, name)
+	if err == nil {
+		m.Drained = drained
+	}
+	return m, err
+}
+
+func (r region) DeleteMachine(ctx context.Context, name string) error {
+	_, err := r.Machine(ctx, name)
+	return err
+}
+
+func (region) MachineTokens() []control.MachineTokenRow {
+	return []control.MachineTokenRow{{ID: "mt-1", Location: "custom-a"}}
+}
+
+func (region) CreateMachineToken(
+	_ context.Context, in control.MachineTokenInput,
+) (*control.MachineTokenCreated, error) {
+	return &control.MachineTokenCreated{MachineTokenRow: control.MachineTokenRow{ID: "mt-2", Location: in.Location},
+		Token: fmt.Sprint("mjt_secret for ", in.TTLSeconds)}, nil
+}
+
+func (region) DeleteMachineToken(_ context.Context, id string) error {
+	if id != "mt-1" {
+		return fault.New(fault.NotFound, "There is no join token %s", id)
+	}
+	return nil
+}
+
 func (region) Changes() (changed <-chan struct{}, end func()) { return nil, func() {} }
 
 // EndedSessions answers with what it understood.

@@ -41,6 +41,17 @@ func (d *Handler) routes() []route {
 		{"GET /v1/backup", "BackupCreate", "", streaming("application/octet-stream", (*Handler).backup), sensitive},
 		{"GET /v1/nodes", "NodeRead", "", answering((*Handler).listNodes), 0},
 		{"GET /v1/shards", "NodeRead", "", answering((*Handler).listShards), 0},
+		{"GET /v1/machines", "MachineRead", "", answering((*Handler).machines).
+			with("location", "status", "after", "limit"), 0},
+		{"GET /v1/machines/{name}", "MachineRead", "machine/{name}", answering((*Handler).machine), 0},
+		{"POST /v1/machines/{name}/drain", "MachineDrain", "machine/{name}", answering((*Handler).drainMachine), 0},
+		{"POST /v1/machines/{name}/undrain", "MachineDrain", "machine/{name}", answering((*Handler).undrainMachine),
+			0},
+		{"DELETE /v1/machines/{name}", "MachineDelete", "machine/{name}", answering((*Handler).deleteMachine), 0},
+		{"GET /v1/machine-tokens", "MachineTokenRead", "", answering((*Handler).machineTokens), 0},
+		{"POST /v1/machine-tokens", "MachineTokenCreate", "", taking(tokenLocation, (*Handler).createMachineToken), 0},
+		{"DELETE /v1/machine-tokens/{id}", "MachineTokenDelete", "machine-token/{id}",
+			answering((*Handler).deleteMachineToken), 0},
 		{"DELETE /v1/nodes/{node}", "NodeRemove", "node/{node}", answering((*Handler).removeNode), 0},
 
 		{"GET /v1/openapi.json", "", "", answering((*Handler).openAPI), 0},

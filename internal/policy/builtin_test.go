@@ -82,7 +82,8 @@ func TestBuiltins(t *testing.T) {
 				service == "iam" && prefixed(name, "Get", "List") || name == "GetAccessKeyInfo"
 		}),
 		"MusterViewer": slices.Concat(metricReads, []string{"muster:ConsoleUse", "muster:EndedSessionRead",
-			"muster:EventRead", "muster:GameSessionRead", "muster:LegacyRead", "muster:NodeRead",
+			"muster:EventRead", "muster:GameSessionRead", "muster:LegacyRead", "muster:MachineRead",
+			"muster:NodeRead",
 			"muster:OverviewRead", "muster:PlacementRead", "muster:PlayerRead", "muster:RuleSetCheck",
 			"muster:SearchRead", "muster:TicketExplain", "muster:TicketRead"}),
 		"GameLiftFleetHost": gamelift(`DeregisterCompute DescribeCompute DescribeFleetAttributes

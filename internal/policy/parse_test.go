@@ -256,7 +256,7 @@ func TestActions(t *testing.T) {
 	if !slices.IsSorted(all) || len(slices.Compact(all)) != len(actionNames) || len(all) > len(actionSet{})*64 {
 		t.Errorf("%d actions", len(all))
 	}
-	if len(all) != 120+48+7+13+5 {
+	if len(all) != 120+54+7+13+5 {
 		t.Errorf("%d actions: an action came or went; adapt the built-in policies", len(all))
 	}
 	for i, name := range all {
