@@ -127,6 +127,7 @@ func (a *app) addCommands(root *cobra.Command) {
 			a.auditCommand(), a.logsCommand(), a.unlockCommand(), a.rootKeyCommand(), a.secretCommand()}},
 		{"data", "Keep and inspect data:", []*cobra.Command{a.backupCommand(), a.restoreCommand(),
 			a.inspectCommand(), a.getCommand(), a.eventsCommand(), a.topCommand()}},
+		{"machines", "Run machines:", []*cobra.Command{a.agentCommand(), a.machineCommand()}},
 		{"cluster", "Run a cluster:", []*cobra.Command{a.clusterCommand()}},
 		{"matchmaking", "Match players:", []*cobra.Command{a.matchCommand()}},
 		{"tools", "Other tools:", []*cobra.Command{a.configCommand(), a.doctorCommand(), a.benchCommand(),
