@@ -71,9 +71,6 @@ func (all *Machines) refresh(ctx context.Context) {
 		if s.Connected = all.open[name] != nil; !s.Connected { // until a node answers that it is
 			all.known[name] = s
 		}
-		if _, ok := stored.Machine(name); !ok && !s.Connected {
-			delete(all.known, name)
-		}
 	}
 	now := all.Clock.Now()
 	for _, answer := range answers {
@@ -84,6 +81,11 @@ func (all *Machines) refresh(ctx context.Context) {
 		}
 		for _, s := range list {
 			all.merge(&s, now)
+		}
+	}
+	for name := range all.known {
+		if _, ok := stored.Machine(name); !ok && all.open[name] == nil {
+			delete(all.known, name)
 		}
 	}
 }
