@@ -272,6 +272,7 @@ var bodies = map[string]func() any{
 	"ruleset":          func() any { return new(ruleSetBody) },
 	"editor":           func() any { return new(editorBody) },
 	"cluster":          func() any { return new(clusterBody) },
+	"machines":         func() any { return new(machinesBody) },
 	"settings":         func() any { return new(settingsBody) },
 	"events":           func() any { return new(eventsBody) },
 	"audit":            func() any { return new(auditBody) },

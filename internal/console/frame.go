@@ -30,6 +30,7 @@ var navigation = []navGroup{
 		{link{"Events", "/console/events"}, "e", "muster:EventRead"},
 	}},
 	{"Region", []navLink{
+		{link{"Machines", "/console/machines"}, "h", "muster:MachineRead"},
 		{link{"Cluster", "/console/cluster"}, "c", "muster:NodeRead"},
 		{link{"Log", "/console/log"}, "o", "muster:LogRead"},
 		{link{"API", "/console/api"}, "a", ""},

@@ -63,6 +63,7 @@ var answered = map[string]any{
 	"GET /v1/keys":                          struct{ Keys []access.KeyView }{},
 	"GET /v1/latency":                       control.LatencyList{},
 	"GET /v1/logs":                          struct{ Level, Msg, More string }{},
+	"GET /v1/machines":                      control.MachineList{},
 	"GET /v1/nodes":                         struct{ Nodes []node }{},
 	"GET /v1/overview":                      control.Overview{},
 	"GET /v1/placements/{id}":               control.PlacementTrail{},

@@ -155,7 +155,9 @@ var done = map[string]string{
 	"policy-stored": "The policy was stored.", "policy-deleted": "The policy was deleted.",
 	"provider-stored": "The identity provider was stored.", "provider-deleted": "The identity provider was deleted.",
 	"key-changed": "The access key was changed.", "key-deleted": "The access key was deleted.",
-	"node-removed":     "The node was removed.",
+	"node-removed":    "The node was removed.",
+	"machine-drained": "The machine is drained.", "machine-undrained": "The machine is used again.",
+	"machine-deleted":  "The machine was deleted.",
 	"rule-set-created": "The rule set was created.", "rule-set-deleted": "The rule set was deleted.",
 	"player-released": "The place was released.",
 	"ticket-stopped":  "The ticket was cancelled.",
@@ -300,13 +302,13 @@ func copies(pairs ...string) (items []copyItem) {
 // chip returns the class of a status: colour is only for state, and never alone.
 func chip(status any) string {
 	switch strings.ToUpper(fmt.Sprint(status)) {
-	case "ACTIVE", "READY", "FULFILLED", "COMPLETED", "OK", "HOSTING":
+	case "ACTIVE", "READY", "FULFILLED", "COMPLETED", "OK", "HOSTING", "ONLINE":
 		return "good"
 	case "NEW", "DOWNLOADING", "VALIDATING", "BUILDING", "ACTIVATING", "PENDING", "SEARCHING", "PLACING", "RESERVED",
-		"REQUIRES_ACCEPTANCE", "QUEUED", "ATTEMPT", "WAITING", "CATCHING_UP", "LEAVING", "INVITED", "STARTING":
+		"REQUIRES_ACCEPTANCE", "QUEUED", "ATTEMPT", "WAITING", "CATCHING_UP", "RECONNECTING", "LEAVING", "INVITED", "STARTING":
 		return "wait"
 	case "ERROR", "FAILED", "TIMED_OUT", "TIMEDOUT", "CRASHED", "BACKOFF", "IMPAIRED", "REFUSED",
-		"DOWN", "REJECTED":
+		"DOWN", "LOST", "REJECTED":
 		return "bad"
 	}
 	return "idle"

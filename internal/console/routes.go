@@ -78,6 +78,10 @@ var table = []route{
 	{"GET /console/search", searchPage},
 
 	{"GET /console/events", eventsPage},
+	{"GET /console/machines", machinesPage},
+	{"POST /console/machines/{name}/drain", drainMachine},
+	{"POST /console/machines/{name}/undrain", undrainMachine},
+	{"POST /console/machines/{name}/delete", deleteMachine},
 	{"GET /console/cluster", clusterPage},
 	{"POST /console/cluster/backup", backUp},
 	{"POST /console/cluster/remove", removeNode},

@@ -44,7 +44,8 @@ type Config struct {
 	Location string // "": that of the token, or where it has joined
 	Data     string // directory of the key and the identity; it is created
 
-	// Token returns the join token. It is called until the machine has joined; nil: there is none.
+	// Token returns the join token. A machine that has joined needs one only if it was deleted: an error is then
+	// ignored. nil: there is none.
 	Token func() (string, error)
 
 	Offer protocol.Offer        // IP "" without DNS: the address by which the service is reached
@@ -239,12 +240,11 @@ func (s *session) join(c *protocol.Challenge) error {
 	j := &protocol.Join{Name: m.identity.Name, Location: m.cfg.Location,
 		PublicKey: m.key.Public().(ed25519.PublicKey),
 		Signature: ed25519.Sign(m.key, protocol.SignedText(*c, m.identity.Name)), Offer: s.offer}
-	if m.identity.Region == "" && m.cfg.Token != nil {
-		token, err := m.cfg.Token()
-		if err != nil {
+	if m.cfg.Token != nil {
+		var err error
+		if j.Token, err = m.cfg.Token(); err != nil && m.identity.Region == "" {
 			return fmt.Errorf("%w: join token: %w", errIdentity, err)
 		}
-		j.Token = token
 	}
 	return s.write(protocol.Encode(j))
 }

@@ -12,14 +12,14 @@ import (
 
 func TestSocketURL(t *testing.T) {
 	for service, want := range map[string]string{
-		"wss://games.example.com:9080":                "wss://games.example.com:9080/agent/machine",
-		"https://games.example.com/":                  "wss://games.example.com/agent/machine",
-		"http://127.0.0.1:9080/base":                  "ws://127.0.0.1:9080/base/agent/machine",
-		"wss://games.example.com/agent/machine":       "wss://games.example.com/agent/machine",
-		"ftp://games.example.com":                     "",
-		"games.example.com:9080":                      "",
-		"":                                            "",
-		"wss://":                                      "",
+		"wss://games.example.com:9080":          "wss://games.example.com:9080/agent/machine",
+		"https://games.example.com/":            "wss://games.example.com/agent/machine",
+		"http://127.0.0.1:9080/base":            "ws://127.0.0.1:9080/base/agent/machine",
+		"wss://games.example.com/agent/machine": "wss://games.example.com/agent/machine",
+		"ftp://games.example.com":               "",
+		"games.example.com:9080":                "",
+		"":                                      "",
+		"wss://":                                "",
 		"wss://games.example.com:9080/agent/machine/": "wss://games.example.com:9080/agent/machine",
 	} {
 		if got, err := socketURL(service); got != want || (err == nil) != (want != "") {
