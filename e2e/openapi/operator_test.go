@@ -1,12 +1,15 @@
 package openapi
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
+	"github.com/muster-gg/muster/internal/agent/machine"
+	"github.com/muster-gg/muster/internal/agent/machine/protocol"
 	"github.com/muster-gg/muster/internal/mustertest"
 )
 
@@ -47,6 +50,7 @@ func TestOperatorOfARegionAtWork(t *testing.T) {
 	o.games(g.sessions())
 	o.matchmaking(g)
 	o.access()
+	o.machines()
 	o.ask(404, "GET", "/v1/placements/none", "")
 	o.ask(400, "GET", "/v1/events?limit=1&last=2&after=1.0&unknown=1", "")
 	o.ask(200, "GET", "/v1/audit?errors=false&limit=1&since=2026-01-31T12:00:00Z", "")
@@ -131,4 +135,35 @@ func (o *api) access() {
 		`"groups":[{"claim":"dev","group":"team"}]}`)
 	o.ask(200, "PATCH", "/v1/settings/sign-in", `{"localPasswords":true}`)
 	o.ask(200, "DELETE", "/v1/keys/"+key.text("id"), "")
+}
+
+// machines joins a machine, drains and deletes it.
+func (o *api) machines() {
+	made := o.ask(200, "POST", "/v1/machine-tokens", `{"location":"us-west-2","ttlSeconds":60}`)
+	unused := o.ask(200, "POST", "/v1/machine-tokens", `{"location":"us-west-2","ttlSeconds":60}`)
+	o.ask(200, "GET", "/v1/machine-tokens", "")
+	o.ask(200, "DELETE", "/v1/machine-tokens/"+unused.text("id"), "")
+	m, err := machine.Open(machine.Config{
+		Service: o.HTTP, Name: "box-1", Data: o.TempDir(), Load: machine.MeasureLoad, Log: slog.New(slog.DiscardHandler),
+		Token: func() (string, error) { return made.text("token"), nil },
+		Offer: protocol.Offer{MilliCPUs: 1500, MemoryMiB: 2048, PortFirst: 1, PortLast: 2, Version: "v1"},
+	})
+	if err != nil {
+		o.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(o.Context()) }()
+	mustertest.Eventually(o, "the machine reports", func() bool {
+		list, _ := o.ask(200, "GET", "/v1/machines?limit=5&status=ONLINE", "")["machines"].([]any)
+		return len(list) == 1 && list[0].(map[string]any)["observedGeneration"] == 1.0
+	})
+	o.ask(200, "GET", "/v1/machines/box-1", "")
+	o.ask(409, "DELETE", "/v1/machines/box-1", "")
+	o.ask(200, "POST", "/v1/machines/box-1/drain", "")
+	o.ask(200, "POST", "/v1/machines/box-1/undrain", "")
+	o.ask(200, "POST", "/v1/machines/box-1/drain", "")
+	o.ask(200, "DELETE", "/v1/machines/box-1", "")
+	if err := <-ended; err == nil {
+		o.Error("the agent of a deleted machine runs on")
+	}
 }
