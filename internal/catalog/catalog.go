@@ -39,12 +39,17 @@ type State struct {
 	configurations btree.Map[string, *MatchmakingConfiguration]
 	ruleSets       btree.Map[string, *RuleSet]
 	views          btree.Map[string, *View] // by user, title
+	builds         btree.Map[string, *Build]
+	buckets        btree.Map[string, *Bucket]
+	objects        btree.Map[string, *Object] // by bucket, key; those of builds by "", id
 	accessState
 
 	// Derived from the records above, not stored.
 	liveFleets int                         // fleets that are not TERMINATED
 	tallies    btree.Map[string, tally]    // by fleet
 	dues       btree.Map[string, struct{}] // see deadlines.go
+	unchecked  btree.Map[string, struct{}] // builds with bytes that are not checked yet
+	referred   btree.Map[string, int]      // builds and objects by the hash of their bytes
 }
 
 // New returns an empty catalog.
@@ -69,9 +74,14 @@ func (s *State) Copy() *State {
 	c.configurations = *s.configurations.Copy()
 	c.ruleSets = *s.ruleSets.Copy()
 	c.views = *s.views.Copy()
+	c.builds = *s.builds.Copy()
+	c.buckets = *s.buckets.Copy()
+	c.objects = *s.objects.Copy()
 	c.accessState = s.accessState.copy()
 	c.tallies = *s.tallies.Copy()
 	c.dues = *s.dues.Copy()
+	c.unchecked = *s.unchecked.Copy()
+	c.referred = *s.referred.Copy()
 	return &c
 }
 
@@ -96,6 +106,7 @@ func (s *State) Snapshot(write func(body any) error) error {
 		s.recordSettings, records(&s.queues), records(&s.configurations), records(&s.ruleSets),
 		records(&s.users), records(&s.groups), records(&s.roles), records(&s.assignments), records(&s.policies),
 		records(&s.providers), records(&s.signIns), records(&s.views),
+		records(&s.builds), records(&s.buckets), records(&s.objects),
 	} {
 		if err := family(write); err != nil {
 			return err
@@ -142,6 +153,12 @@ func (s *State) Restore(body any) error {
 		s.ruleSets.Set(r.Name, r)
 	case *View:
 		s.putView(r)
+	case *Build:
+		s.putBuild(r)
+	case *Bucket:
+		s.buckets.Set(r.Name, r)
+	case *Object:
+		s.putObject(r)
 	default:
 		if !s.restoreAccess(body) {
 			return fmt.Errorf("%T is not a record of the catalog", body)

@@ -72,6 +72,9 @@ func readAll(s *State) {
 	s.ProviderByIssuer("https://id.example.com")
 	s.AccessSettings()
 	s.ViewsOf("ada")
+	s.Builds(BuildReady, "", 1)
+	s.UncheckedBuilds()
+	s.Objects("games", "a", "b", 1)
 	fleets, _ := s.Fleets("", 5)
 	for _, f := range fleets {
 		f.ActivationTimeout()
@@ -97,6 +100,8 @@ func readAll(s *State) {
 		RotateSignIn{ID: "signin-1", From: 1, IdleEnds: t0 + day},
 		TouchSignIn{ID: "signin-1", IdleEnds: t0 + day}, EndSignIn{ID: "signin-1"}, PutAccessSettings{},
 		PutView{User: "ada", Title: "busy"}, DeleteView{User: "ada", Title: "busy fleets"},
+		FinishBuild{ID: "build-1", Hash: "6b86b273"}, PutObject{Object{Key: "build-1"}}, DeleteBuild{"build-1"},
+		DeleteObject{"games", "arena.zip"}, DeleteBucket{"games"},
 		SealAgain{AccessKey: "AKIAEXAMPLE", From: []byte{0, 1, 254, 255}, To: []byte{1}},
 	} {
 		_, _ = s.Decide(t0, c)
