@@ -211,10 +211,10 @@ func buildNotFound(id string) error { return fault.New(fault.NotFound, "Build %s
 // Build finds a build.
 func (s *State) Build(id string) (*Build, bool) { return s.builds.Get(id) }
 
-// Builds returns the builds of a status ("": of any) with ids after the given one, in order. A limit below 1 is none;
-// more reports that there are further ones.
-func (s *State) Builds(status BuildStatus, after string, limit int) (builds []*Build, more bool) {
-	return page(&s.builds, "", after, limit, func(b *Build) bool { return status == "" || status == b.Status })
+// Builds returns the builds that keep accepts with ids after the given one, in order. A limit below 1 is none; more
+// reports that there are further ones.
+func (s *State) Builds(keep func(*Build) bool, after string, limit int) (builds []*Build, more bool) {
+	return page(&s.builds, "", after, limit, keep)
 }
 
 // UncheckedBuilds returns the builds whose bytes are complete and not checked yet.

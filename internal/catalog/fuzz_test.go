@@ -72,7 +72,7 @@ func readAll(s *State) {
 	s.ProviderByIssuer("https://id.example.com")
 	s.AccessSettings()
 	s.ViewsOf("ada")
-	s.Builds(BuildReady, "", 1)
+	s.Builds(every, "", 1)
 	s.UncheckedBuilds()
 	s.Objects("games", "a", "b", 1)
 	fleets, _ := s.Fleets("", 5)
