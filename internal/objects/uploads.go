@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"crypto/md5"
 	"encoding/binary"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -267,10 +269,10 @@ const copyBuffer = 256 << 10
 
 // checkParts returns the parts as they were uploaded.
 func checkParts(dir string, want []Part) (parts []Part, err error) {
+	if !slices.IsSortedFunc(want, func(a, b Part) int { return cmp.Or(cmp.Compare(a.Number, b.Number), -1) }) {
+		return nil, Errorf(InvalidPartOrder, "The list of parts is not in ascending order of part numbers.")
+	}
 	for i, p := range want {
-		if i > 0 && p.Number <= want[i-1].Number {
-			return nil, Errorf(InvalidPartOrder, "The list of parts is not in ascending order of part numbers.")
-		}
 		f, got, err := openPart(dir, p.Number)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, invalidPart(p.Number)

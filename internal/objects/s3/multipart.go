@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/muster-gg/muster/internal/objects"
 )
@@ -150,7 +151,7 @@ func (q *request) completeUpload(ctx context.Context) error {
 	if n := len(input.Part); n == 0 || n > objects.MaxParts {
 		return objects.Errorf(objects.MalformedXML, "The list of parts must have 1 to %d parts.", objects.MaxParts)
 	}
-	o, err := q.complete(ctx, &input, announced)
+	o, err := q.awaitComplete(ctx, &input, announced)
 	if err != nil {
 		return err
 	}
@@ -161,6 +162,32 @@ func (q *request) completeUpload(ctx context.Context) error {
 	}
 	q.xml(http.StatusOK, result)
 	return nil
+}
+
+// WaitingInterval is how often a client that waits for the end of an upload receives something. Clients wait for 60 s.
+const WaitingInterval = 10 * time.Second
+
+// awaitComplete is complete, during which the client receives something now and then: to join large parts takes longer
+// than clients wait.
+func (q *request) awaitComplete(ctx context.Context, input *completion, announced map[string]string) (
+	o objects.Object, err error,
+) {
+	ticker := q.Clock.NewTicker(WaitingInterval)
+	defer ticker.Stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer recovered(&err)
+		o, err = q.complete(ctx, input, announced)
+	}()
+	for {
+		select {
+		case <-done:
+			return o, err
+		case <-ticker.Chan():
+			q.keepWaiting()
+		}
+	}
 }
 
 // complete makes the object of an upload. If the upload was completed with these parts before, whose answer may have

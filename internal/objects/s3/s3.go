@@ -126,6 +126,7 @@ type request struct {
 	operation *operation         // nil: not implemented
 	signature *sigv4.S3Signature // nil: not verified
 	caller    objects.Caller
+	begun     bool  // the answer has begun, with status 200 and the first line of XML
 	in, out   int64 // bytes of bodies
 }
 
@@ -152,11 +153,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // handle serves the request, or returns why it does not. A panic becomes an error.
 func (q *request) handle(ctx context.Context) (err error) {
-	defer func() {
-		if p := recover(); p != nil && p != http.ErrAbortHandler {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer recovered(&err)
 	if !q.Ready(ctx) {
 		return objects.Errorf(objects.ServiceUnavailable, "The service is starting or recovering. Try again.")
 	}
@@ -189,6 +186,13 @@ func (q *request) handle(ctx context.Context) (err error) {
 		}
 	}
 	return q.operation.serve(q, ctx)
+}
+
+// recovered turns a panic into an error.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
 }
 
 // fail answers with an error.

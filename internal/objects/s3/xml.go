@@ -20,19 +20,38 @@ func xmlTime(t time.Time) string { return t.UTC().Format(timeLayout) }
 // xml answers with a document.
 func (q *request) xml(status int, document any) {
 	var b bytes.Buffer
-	b.WriteString(xml.Header)
+	if !q.begun {
+		b.WriteString(xml.Header)
+	}
 	if err := xml.NewEncoder(&b).Encode(document); err != nil {
 		panic(err) // of a type that cannot be encoded
 	}
-	q.w.Header().Set("Content-Type", "application/xml")
-	q.w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
-	q.answer(status, b.Bytes())
+	if !q.begun {
+		q.w.Header().Set("Content-Type", "application/xml")
+		q.w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
+	}
+	_ = q.answer(status, b.Bytes())
+}
+
+// keepWaiting keeps a client from giving up on an answer: it begins the answer, or sends a space, which XML ignores. An
+// error is then an answer with status 200, as S3's.
+func (q *request) keepWaiting() {
+	space := " "
+	if !q.begun {
+		q.w.Header().Set("Content-Type", "application/xml")
+		space = xml.Header
+	}
+	_ = q.answer(http.StatusOK, []byte(space))
+	q.begun = true
+	_ = q.conn.Flush()
 }
 
 // answer writes an answer.
 func (q *request) answer(status int, body []byte) error {
 	_ = q.conn.SetWriteDeadline(time.Now().Add(stallTime))
-	q.w.WriteHeader(status)
+	if !q.begun {
+		q.w.WriteHeader(status)
+	}
 	n, _ := q.w.Write(body) // the client may have closed the connection
 	q.out += int64(n)
 	return nil
