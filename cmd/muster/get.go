@@ -21,8 +21,8 @@ func (a *app) getCommand() *cobra.Command {
 		use:   "get",
 		short: "List what a region has",
 		long: `List fleets, computes, server processes, locations, queues, game sessions, the player
-sessions of a player, placements and tickets, nodes and shards, find what an id, a name
-or an address belongs to, and show the state of the region. -o wide adds columns.`,
+sessions of a player, placements and tickets, builds, nodes and shards, find what an id,
+a name or an address belongs to, and show the state of the region. -o wide adds columns.`,
 		example: `  muster get overview
   muster get fleets -o wide
   muster get sessions --query "gameSessionProperties.mode = 'ranked'" --since 1h
@@ -30,7 +30,8 @@ or an address belongs to, and show the state of the region. -o wide adds columns
   muster get find 203.0.113.7:7777`,
 	}, a.getOverviewCommand(), a.getFleetsCommand(), a.getComputesCommand(), a.getProcessesCommand(),
 		a.getLocationsCommand(), a.getQueuesCommand(), a.getSessionsCommand(), a.getPlayerCommand(),
-		a.getPlacementsCommand(), a.getTicketsCommand(), a.getNodesCommand(), a.getShardsCommand(), a.findCommand())
+		a.getPlacementsCommand(), a.getTicketsCommand(), a.getBuildsCommand(), a.getNodesCommand(),
+		a.getShardsCommand(), a.findCommand())
 }
 
 func (a *app) getOverviewCommand() *cobra.Command {

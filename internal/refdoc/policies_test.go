@@ -76,12 +76,12 @@ var otherResources = map[string]string{
 	"sts:GetSessionToken": "`*`", "sts:GetAccessKeyInfo": "`*`", "sts:GetCallerIdentity": "never asked",
 	"sts:AssumeRoleWithWebIdentity": "never asked: the trust policy of the role decides",
 	"iam:ListUsers":                 "`user/*`",
-	"s3:ListAllMyBuckets":           "`*`", "s3:AbortMultipartUpload": object, "s3:DeleteObject": object,
-	"s3:GetObject": object, "s3:ListMultipartUploadParts": object, "s3:PutObject": object,
+	"s3:ListAllMyBuckets":           "`*`", "s3:AbortMultipartUpload": s3Object, "s3:DeleteObject": s3Object,
+	"s3:GetObject": s3Object, "s3:ListMultipartUploadParts": s3Object, "s3:PutObject": s3Object,
 }
 
-// object is the ARN of an object.
-const object = "`arn:aws:s3:::{bucket}/{key}`"
+// s3Object is the ARN of an object.
+const s3Object = "`arn:aws:s3:::{bucket}/{key}`"
 
 func otherRow(a policy.Action) actionRow {
 	resource, ok := otherResources[a.String()]
