@@ -113,6 +113,7 @@ func (s *service) openS3(bodies *listen.Budget) {
 	keys := control.ObjectKeys{Plane: s.plane}
 	c := s3.Config{
 		Store: s.objects, Catalog: control.ObjectCatalog{Plane: s.plane}, Keys: keys, Region: s.cfg.Region,
+		Skew:  max(s.cfg.ClockSkew, s3.DefaultSkew),
 		Ready: s.awaitReady, Bodies: bodies, Observe: s.metrics.Call, Clock: s.cfg.Clock, Log: s.cfg.Log,
 		Attach: func(ctx context.Context, r *listen.Request, requestID string) context.Context {
 			return access.WithOrigin(ctx, access.Origin{Address: r.Client.Address, TLS: r.Client.TLS,
