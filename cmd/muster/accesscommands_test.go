@@ -45,7 +45,7 @@ func TestAccessCommands(t *testing.T) {
 	ops := writeFile(t, "ops.json", `{"Version":"2012-10-17","Statement":{"Sid":"Ops","Effect":"Allow",`+
 		`"Action":"gamelift:*","Resource":"*"}}`)
 	foreign := writeFile(t, "foreign.json", `{"Version":"2012-10-17","Statement":{"Effect":"Allow",`+
-		`"Action":["gamelift:ListFleets","s3:GetObject"],"Resource":"*"}}`)
+		`"Action":["gamelift:ListFleets","sqs:SendMessage"],"Resource":"*"}}`)
 	secret := writeFile(t, "secret", "s3cret\n")
 	for _, test := range []struct {
 		line   string
@@ -76,7 +76,7 @@ func TestAccessCommands(t *testing.T) {
 		{"unlock ada", exitOK, []string{"Unlocked ada."}},
 
 		{"policy put ops " + ops, exitOK, []string{"Stored policy ops, version 1."}},
-		{"policy put bad " + foreign, exitFailure, []string{"s3:GetObject"}},
+		{"policy put bad " + foreign, exitFailure, []string{"sqs:SendMessage"}},
 		{"policy put foreign --allow-unknown " + foreign, exitOK, []string{"Without effect: "}},
 		{"policy ls", exitOK, []string{"GameLiftReadOnly", "ops", "yes",
 			"role/backend ", " A game's backend: "}},

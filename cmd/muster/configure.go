@@ -217,7 +217,7 @@ func (c *configuration) keepCA(pem string) error {
 
 // signInServices are the services whose endpoints a profile needs, as a services section spells them. The global
 // endpoint_url is never written: the SDK for Go ignores it for its own calls of sso and sts.
-var signInServices = []string{"gamelift", "sts", "sso", "sso_oidc", "iam", "signin", "cloudwatch"}
+var signInServices = []string{"gamelift", "sts", "sso", "sso_oidc", "iam", "signin", "cloudwatch", "s3"}
 
 // write changes the three sections.
 func (c *configuration) write(f *iniFile) error {

@@ -21,7 +21,7 @@ func (a *app) getCommand() *cobra.Command {
 		use:   "get",
 		short: "List what a region has",
 		long: `List fleets, computes, server processes, locations, queues, game sessions, the player
-sessions of a player, placements and tickets, nodes, shards and machines, find what an
+sessions of a player, placements and tickets, builds, nodes, shards and machines, find what an
 id, a name or an address belongs to, and show the state of the region. -o wide adds columns.`,
 		example: `  muster get overview
   muster get fleets -o wide
@@ -30,8 +30,8 @@ id, a name or an address belongs to, and show the state of the region. -o wide a
   muster get find 203.0.113.7:7777`,
 	}, a.getOverviewCommand(), a.getFleetsCommand(), a.getComputesCommand(), a.getProcessesCommand(),
 		a.getLocationsCommand(), a.getQueuesCommand(), a.getSessionsCommand(), a.getPlayerCommand(),
-		a.getPlacementsCommand(), a.getTicketsCommand(), a.getNodesCommand(), a.getShardsCommand(),
-		a.machinesCommand("machines"), a.findCommand())
+		a.getPlacementsCommand(), a.getTicketsCommand(), a.getBuildsCommand(), a.getNodesCommand(),
+		a.getShardsCommand(), a.machinesCommand("machines"), a.findCommand())
 }
 
 func (a *app) getOverviewCommand() *cobra.Command {

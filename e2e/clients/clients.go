@@ -44,6 +44,7 @@ func Environ(endpoint, region, accessKey, secretKey string) []string {
 	return []string{
 		"AWS_ENDPOINT_URL_GAMELIFT=" + endpoint,
 		"AWS_ENDPOINT_URL_CLOUDWATCH=" + endpoint,
+		"AWS_ENDPOINT_URL_S3=" + endpoint,
 		"AWS_REGION=" + region,
 		"AWS_DEFAULT_REGION=" + region, // what boto3 and version 1 of the AWS CLI read
 		"AWS_ACCESS_KEY_ID=" + accessKey,

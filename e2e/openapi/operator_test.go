@@ -63,6 +63,8 @@ func (o *api) games(id string) {
 	o.ask(200, "GET", "/v1/game-sessions?limit=7&status=ACTIVE&fleet="+fleets.FleetIds[0], "")
 	o.ask(200, "GET", "/v1/game-sessions/"+escape(id)+"/timeline", "")
 	o.ask(200, "GET", "/v1/fleets/"+fleets.FleetIds[0]+"/computes?limit=1", "")
+	o.ask(200, "GET", "/v1/builds?status=READY&limit=1", "")
+	o.ask(404, "GET", "/v1/builds/build-none", "")
 	o.metrics(fleets.FleetIds[0])
 	o.ask(200, "GET", "/v1/search?q=ada", "")
 	player := o.ask(200, "GET", "/v1/players/ada?limit=1", "")

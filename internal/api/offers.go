@@ -75,7 +75,7 @@ func refused[I, O any](op wire.Operation[I, O], kind fault.Kind, why string) Off
 const (
 	noScaling    = "Capacity is the computes that are registered; the service launches and scales none."
 	inOneRegion  = "Nothing is placed in other Regions. Events go to a feed and to webhooks instead of SNS."
-	noBuilds     = "Builds are for managed instances. Install game servers on your computes yourself."
+	noRuns       = "no machine runs builds yet. Install game servers on your computes yourself."
 	noScripts    = "Realtime scripts run on managed instances only."
 	noContainers = "Container fleets run on managed instances. Use an Anywhere fleet: your computes may be containers."
 	noFleetIQ    = "FleetIQ game server groups are not part of this release. Use an Anywhere fleet."
@@ -116,7 +116,7 @@ var Families = []Family{
 		refused(wire.OpUpdateFleetCapacity, fault.InvalidRequest, noScaling),
 		refused(wire.OpPutScalingPolicy, fault.InvalidRequest, noScaling),
 		refused(wire.OpDeleteScalingPolicy, fault.NotFound, "There are no scaling policies. "+noScaling),
-		refused(wire.OpDescribeScalingPolicies, fault.InvalidRequest, "There are no scaling policies. "+noScaling),
+		partly(wire.OpDescribeScalingPolicies, "Always an empty list. "+noScaling),
 		refused(wire.OpStartFleetActions, fault.InvalidRequest, noScaling),
 		refused(wire.OpStopFleetActions, fault.InvalidRequest, noScaling),
 		refused(wire.OpDescribeEC2InstanceLimits, fault.InvalidRequest, "There are no managed EC2 instances."),
@@ -184,12 +184,12 @@ var Families = []Family{
 		full(wire.OpStartMatchBackfill),
 	}},
 	{Name: "Builds and scripts", Offers: []Offer{
-		absent(wire.OpCreateBuild, noBuilds),
-		absent(wire.OpDescribeBuild, noBuilds),
-		absent(wire.OpListBuilds, noBuilds),
-		absent(wire.OpUpdateBuild, noBuilds),
-		absent(wire.OpDeleteBuild, noBuilds),
-		absent(wire.OpRequestUploadCredentials, noBuilds),
+		partly(wire.OpCreateBuild, "Kept and checked; "+noRuns+" A storage location is in a bucket of this region."),
+		full(wire.OpDescribeBuild),
+		full(wire.OpListBuilds),
+		full(wire.OpUpdateBuild),
+		full(wire.OpDeleteBuild),
+		full(wire.OpRequestUploadCredentials),
 		absent(wire.OpCreateScript, noScripts),
 		absent(wire.OpDescribeScript, noScripts),
 		absent(wire.OpListScripts, noScripts),
@@ -230,10 +230,10 @@ var Families = []Family{
 	}},
 	{Name: "VPC peering", Offers: []Offer{
 		absent(wire.OpCreateVpcPeeringAuthorization, noPeering),
-		absent(wire.OpDescribeVpcPeeringAuthorizations, noPeering),
+		partly(wire.OpDescribeVpcPeeringAuthorizations, "Always an empty list. "+noPeering),
 		absent(wire.OpDeleteVpcPeeringAuthorization, noPeering),
 		absent(wire.OpCreateVpcPeeringConnection, noPeering),
-		absent(wire.OpDescribeVpcPeeringConnections, noPeering),
+		partly(wire.OpDescribeVpcPeeringConnections, "Always an empty list. "+noPeering),
 		absent(wire.OpDeleteVpcPeeringConnection, noPeering),
 	}},
 	{Name: "Remote access", Offers: []Offer{

@@ -231,7 +231,7 @@ func (w *world) signInCommand() Command {
 		return StartSignIn{SignIn{ID: w.signIn(), User: w.user(), Kind: SignInSSO, Created: w.now, Ends: w.now + day,
 			IdleEnds: w.now + 20*minute}}
 	case 3, 4:
-		if w.chance(3) {
+		if w.chance(2) {
 			return TouchSignIn{ID: w.signIn(), IdleEnds: w.now + 20*minute}
 		}
 		return RotateSignIn{w.signIn(), 1 + w.r.Uint32N(3), w.now, w.now + 20*minute}

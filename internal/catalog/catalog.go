@@ -39,6 +39,9 @@ type State struct {
 	configurations btree.Map[string, *MatchmakingConfiguration]
 	ruleSets       btree.Map[string, *RuleSet]
 	views          btree.Map[string, *View] // by user, title
+	builds         btree.Map[string, *Build]
+	buckets        btree.Map[string, *Bucket]
+	objects        btree.Map[string, *Object] // by bucket, key; those of builds by "", id
 	machines       btree.Map[string, *Machine]
 	machineTokens  btree.Map[string, *MachineToken] // by id
 	accessState
@@ -47,6 +50,8 @@ type State struct {
 	liveFleets int                         // fleets that are not TERMINATED
 	tallies    btree.Map[string, tally]    // by fleet
 	dues       btree.Map[string, struct{}] // see deadlines.go
+	unchecked  btree.Map[string, struct{}] // builds with bytes that are not checked yet
+	referred   btree.Map[string, int]      // builds and objects by the hash of their bytes
 }
 
 // New returns an empty catalog.
@@ -71,11 +76,16 @@ func (s *State) Copy() *State {
 	c.configurations = *s.configurations.Copy()
 	c.ruleSets = *s.ruleSets.Copy()
 	c.views = *s.views.Copy()
+	c.builds = *s.builds.Copy()
+	c.buckets = *s.buckets.Copy()
+	c.objects = *s.objects.Copy()
 	c.machines = *s.machines.Copy()
 	c.machineTokens = *s.machineTokens.Copy()
 	c.accessState = s.accessState.copy()
 	c.tallies = *s.tallies.Copy()
 	c.dues = *s.dues.Copy()
+	c.unchecked = *s.unchecked.Copy()
+	c.referred = *s.referred.Copy()
 	return &c
 }
 
@@ -100,6 +110,7 @@ func (s *State) Snapshot(write func(body any) error) error {
 		s.recordSettings, records(&s.queues), records(&s.configurations), records(&s.ruleSets),
 		records(&s.users), records(&s.groups), records(&s.roles), records(&s.assignments), records(&s.policies),
 		records(&s.providers), records(&s.signIns), records(&s.views),
+		records(&s.builds), records(&s.buckets), records(&s.objects),
 		records(&s.machines), records(&s.machineTokens),
 	} {
 		if err := family(write); err != nil {
@@ -147,6 +158,12 @@ func (s *State) Restore(body any) error {
 		s.ruleSets.Set(r.Name, r)
 	case *View:
 		s.putView(r)
+	case *Build:
+		s.putBuild(r)
+	case *Bucket:
+		s.buckets.Set(r.Name, r)
+	case *Object:
+		s.putObject(r)
 	case *Machine:
 		s.machines.Set(r.Name, r)
 	case *MachineToken:

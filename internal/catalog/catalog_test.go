@@ -74,7 +74,8 @@ func smallLimits() Limits {
 		Queues: 2, MatchmakingConfigurations: 2, RuleSets: 2,
 		SessionsPerCreator: 10, CreatorPeriodMinutes: 60,
 		Users: 3, Groups: 2, Roles: 2, Assignments: 4, Policies: 2, PolicyCharacters: 20, Providers: 2, KeysPerUser: 2,
-		SignIns: 3, SignInsPerUser: 2, ViewsPerUser: 2, Machines: 2, MachineTokens: 2,
+		SignIns: 3, SignInsPerUser: 2, ViewsPerUser: 2,
+		Builds: 3, Buckets: 2, Objects: 4, Machines: 2, MachineTokens: 2,
 	}
 }
 
@@ -140,6 +141,8 @@ type derived struct {
 
 func derivedOf(s *State) derived {
 	d := derived{s.liveFleets, map[string]tally{}, map[string]bool{}, indexesOf(s)}
+	collect(d.indexes, "unchecked ", &s.unchecked)
+	collect(d.indexes, "referred ", &s.referred)
 	s.tallies.Scan(func(fleet string, t tally) bool { d.tallies[fleet] = t; return true })
 	s.dues.Scan(func(key string, _ struct{}) bool { d.dues[key] = true; return true })
 	return d
@@ -148,6 +151,7 @@ func derivedOf(s *State) derived {
 // derive counts anew, from the records alone.
 func derive(s *State) derived {
 	d := derived{0, map[string]tally{}, map[string]bool{}, index(s)}
+	indexBuilds(d.indexes, s)
 	s.fleets.Scan(func(id string, f *Fleet) bool {
 		if f.Status == StatusTerminated {
 			d.dues[due(f.Terminated.Add(Retention), dueFleet, id)] = true

@@ -3,7 +3,7 @@ package catalog
 import "github.com/muster-gg/muster/internal/event"
 
 // Events lists the types of the catalog with their numbers in the file format: records of snapshots from 50 to 59,
-// from 80 to 89, 98, 530 and 531, events the others.
+// from 80 to 89, 98, from 515 to 519, 530 and 531, events the others.
 var Events = []event.Entry{
 	{Number: 1, Type: (*LocationCreated)(nil)},
 	{Number: 2, Type: (*LocationDeleted)(nil)},
@@ -99,6 +99,18 @@ var Events = []event.Entry{
 
 	{Number: 98, Type: (*View)(nil), Level: ViewLevel},
 
+	{Number: 500, Type: (*BuildCreated)(nil), Level: BuildLevel},
+	{Number: 501, Type: (*BuildUpdated)(nil), Level: BuildLevel},
+	{Number: 502, Type: (*BuildFinished)(nil), Level: BuildLevel},
+	{Number: 503, Type: (*BuildDeleted)(nil), Level: BuildLevel},
+	{Number: 505, Type: (*BucketCreated)(nil), Level: BuildLevel},
+	{Number: 506, Type: (*BucketDeleted)(nil), Level: BuildLevel},
+	{Number: 507, Type: (*ObjectPut)(nil), Level: BuildLevel},
+	{Number: 508, Type: (*ObjectDeleted)(nil), Level: BuildLevel},
+
+	{Number: 515, Type: (*Build)(nil), Level: BuildLevel},
+	{Number: 516, Type: (*Bucket)(nil), Level: BuildLevel},
+	{Number: 517, Type: (*Object)(nil), Level: BuildLevel},
 	{Number: 520, Type: (*MachineTokenPut)(nil), Level: MachineLevel},
 	{Number: 521, Type: (*MachineTokenDeleted)(nil), Level: MachineLevel},
 	{Number: 522, Type: (*MachinePut)(nil), Level: MachineLevel},
@@ -165,6 +177,14 @@ var Commands = []event.Entry{
 	{Number: 52, Type: (*SealAgain)(nil), Level: AccessLevel},
 	{Number: 53, Type: (*PutView)(nil), Level: ViewLevel},
 	{Number: 54, Type: (*DeleteView)(nil), Level: ViewLevel},
+	{Number: 55, Type: (*CreateBuild)(nil), Level: BuildLevel},
+	{Number: 56, Type: (*UpdateBuild)(nil), Level: BuildLevel},
+	{Number: 57, Type: (*FinishBuild)(nil), Level: BuildLevel},
+	{Number: 58, Type: (*DeleteBuild)(nil), Level: BuildLevel},
+	{Number: 59, Type: (*CreateBucket)(nil), Level: BuildLevel},
+	{Number: 60, Type: (*DeleteBucket)(nil), Level: BuildLevel},
+	{Number: 61, Type: (*PutObject)(nil), Level: BuildLevel},
+	{Number: 62, Type: (*DeleteObject)(nil), Level: BuildLevel},
 	{Number: 65, Type: (*CreateMachineToken)(nil), Level: MachineLevel},
 	{Number: 66, Type: (*DeleteMachineToken)(nil), Level: MachineLevel},
 	{Number: 67, Type: (*JoinMachine)(nil), Level: MachineLevel},

@@ -89,7 +89,7 @@ func (c CreateFleet) decide(s *State, now event.Time) ([]Event, error) {
 func (c CreateFleet) checkRequest(s *State) error {
 	if c.ComputeType != computeTypeAnywhere {
 		return fault.New(fault.InvalidRequest, "This service offers fleets of compute type ANYWHERE only: set "+
-			"ComputeType to ANYWHERE")
+			"ComputeType to ANYWHERE. Builds are kept, but no machine runs them yet.")
 	}
 	if c.Home {
 		return nil

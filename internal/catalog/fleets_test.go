@@ -56,7 +56,7 @@ func TestCreateFleet(t *testing.T) {
 		{name: "managed instances", given: a, when: arena(func(c *CreateFleet) { c.ComputeType = "EC2" }),
 			fault: fault.InvalidRequest,
 			text: "This service offers fleets of compute type ANYWHERE only: set ComputeType " +
-				"to ANYWHERE"},
+				"to ANYWHERE. Builds are kept, but no machine runs them yet."},
 		{name: "no location", given: a, when: arena(func(c *CreateFleet) { c.Locations = nil }),
 			fault: fault.InvalidRequest},
 		{name: "a Region as location", given: a,

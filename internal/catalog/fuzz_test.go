@@ -72,6 +72,9 @@ func readAll(s *State) {
 	s.ProviderByIssuer("https://id.example.com")
 	s.AccessSettings()
 	s.ViewsOf("ada")
+	s.Builds(every, "", 1)
+	s.UncheckedBuilds()
+	s.Objects("games", "a", "b", 1)
 	s.Machine("box-1")
 	s.Machines()
 	s.MachineTokens()
@@ -100,6 +103,8 @@ func readAll(s *State) {
 		RotateSignIn{ID: "signin-1", From: 1, IdleEnds: t0 + day},
 		TouchSignIn{ID: "signin-1", IdleEnds: t0 + day}, EndSignIn{ID: "signin-1"}, PutAccessSettings{},
 		PutView{User: "ada", Title: "busy"}, DeleteView{User: "ada", Title: "busy fleets"},
+		FinishBuild{ID: "build-1", Hash: "6b86b273"}, PutObject{Object{Key: "build-1"}}, DeleteBuild{"build-1"},
+		DeleteObject{"games", "arena.zip"}, DeleteBucket{"games"},
 		CreateMachineToken{Location: "custom-office"}, DeleteMachineToken{"mt-0505050505050505"},
 		JoinMachine{Name: "box-1"}, DrainMachine{Name: "box-1"}, DeleteMachine{Name: "box-1", Lost: true},
 		SealAgain{AccessKey: "AKIAEXAMPLE", From: []byte{0, 1, 254, 255}, To: []byte{1}},

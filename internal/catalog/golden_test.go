@@ -78,6 +78,12 @@ func examples() []any {
 	signIn := SignIn{"signin-1", "ada", "aws-cli", SignInSSO, t0, t0 + minute, t0 + day, t0 + 2*day, 2, t0 + minute,
 		[]byte{9, 8}, "GameDev", "192.0.2.1"}
 	view := View{"ada", "busy fleets", "/console/fleets?sort=players"}
+	content := BuildContent{"5feceb66", 12, 9000, "the archive has no files"}
+	build := Build{"build-1", "arena", "1.2", "AMAZON_LINUX_2023", "5.4.0", BuildFailed, t0,
+		BuildSource{"games", "arena.zip", "arn:aws:iam::111122223333:role/builds"}, "6b86b273", 4000, content}
+	bucket := Bucket{"games", t0}
+	object := Object{"games", "arena.zip", "6b86b273", 4000, "d41d8cd9", "application/zip", t0,
+		[]ObjectText{{"CRC32", "AAAAAA=="}}, []ObjectText{{"branch", "main"}}}
 	hash := bytes.Repeat([]byte{5}, 32)
 	token := MachineToken{MachineTokenID(hash), hash, "custom-office", t0, t0 + day}
 	machine := Machine{"box-1", "custom-office", bytes.Repeat([]byte{6}, 32), MachineOffer{1500, 2048, "192.0.2.7",
@@ -161,6 +167,17 @@ func examples() []any {
 		&ProviderPut{provider},
 		&ProviderDeleted{"keycloak"},
 		&view,
+		&BuildCreated{build},
+		&BuildUpdated{"build-1", "arena", "1.2"},
+		&BuildFinished{"build-1", BuildFailed, content},
+		&BuildDeleted{"build-1"},
+		&BucketCreated{bucket},
+		&BucketDeleted{"games"},
+		&ObjectPut{object},
+		&ObjectDeleted{"games", "arena.zip"},
+		&build,
+		&bucket,
+		&object,
 		&MachineTokenPut{token},
 		&MachineTokenDeleted{token.ID},
 		&MachinePut{machine, token.ID},

@@ -25,13 +25,16 @@ type Limits struct {
 	SignIns                   int
 	SignInsPerUser            int // a further one ends the least recently used one
 	ViewsPerUser              int // saved views of the console
+	Builds                    int
+	Buckets                   int
+	Objects                   int // of all buckets; those of builds count, but are never refused
 	Machines                  int // that have joined
 	MachineTokens             int // join tokens that were not used
 }
 
 // DefaultLimits returns limits for a service with one operator: mostly far above the AWS quotas (20 locations, 10
-// fleets, 4 locations and 100 computes per fleet, 100 aliases, 10 sessions per creator in up to 60 minutes), which
-// protect a shared service. AWS allows 50 tags per resource everywhere, 6,144 characters in a managed policy and 2
+// fleets, 4 locations and 100 computes per fleet, 100 aliases, 10 sessions per creator in up to 60 minutes, 1,000
+// builds), which protect a shared service. AWS allows 50 tags per resource everywhere, 6,144 characters in a managed policy and 2
 // access keys of a user. Source: API reference, "Service quotas"; AWS tagging guide; IAM user guide, "IAM and AWS STS
 // quotas".
 func DefaultLimits() Limits {
@@ -58,6 +61,9 @@ func DefaultLimits() Limits {
 		SignIns:                   100_000,
 		SignInsPerUser:            100,
 		ViewsPerUser:              50,
+		Builds:                    10_000,
+		Buckets:                   100,
+		Objects:                   100_000,
 		Machines:                  5000,
 		MachineTokens:             1000,
 	}

@@ -15,7 +15,7 @@ import (
 // they often meet, and holds the invariants after each. The seed names the
 // subtest.
 func TestRandomCommands(t *testing.T) {
-	const seeds = 60
+	const seeds = 180
 	tried, ran := map[reflect.Type]bool{}, 0
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -199,6 +199,7 @@ func checkInvariants(t *testing.T, s *State) {
 		return true
 	})
 	checkNumbers(t, s)
+	checkBuilds(t, s)
 	checkAccess(t, s)
 	checkMachines(t, s)
 }
@@ -340,7 +341,8 @@ func (w *world) resource() string {
 	return [...]string{
 		fleetKind + w.fleet(), locationKind + w.location(), aliasKind + w.some("alias-", 3),
 		queueKind + w.queue(), configurationKind + w.configuration(), ruleSetKind + w.ruleSet(),
-	}[w.r.IntN(6)]
+		buildKind + w.build(),
+	}[w.r.IntN(7)]
 }
 
 func (w *world) command() Command {
@@ -350,7 +352,7 @@ func (w *world) command() Command {
 	if w.r.IntN(10) == 0 {
 		return w.machineCommand()
 	}
-	switch w.r.IntN(36) {
+	switch w.r.IntN(40) {
 	case 0, 1, 2:
 		return CreateLocation{w.location(), w.tags()}
 	case 3:
@@ -403,6 +405,8 @@ func (w *world) command() Command {
 		return PutAccessKey{ID: w.some("AKIA", 3), SealedSecret: []byte{1}, Name: "k", Created: w.now}
 	case 26, 27, 28, 29, 30, 31, 32, 33, 34, 35:
 		return w.matchmakingCommand()
+	case 36, 37, 38, 39:
+		return w.buildCommand()
 	case 24:
 		return ReleaseCreation{w.fleet(), w.some("creator-", 2), w.now - event.Time(w.r.Int64N(3))}
 	default:

@@ -13,6 +13,7 @@ import (
 // ARN.
 const (
 	aliasKind         = "alias/"
+	buildKind         = "build/"
 	configurationKind = "matchmakingconfiguration/"
 	fleetKind         = "fleet/"
 	locationKind      = "location/"
@@ -168,6 +169,8 @@ func (s *State) Taggable(resource string) bool {
 		_, ok = s.locations.Get(id)
 	case aliasKind:
 		_, ok = s.aliases.Get(id)
+	case buildKind:
+		_, ok = s.builds.Get(id)
 	case queueKind:
 		_, ok = s.queues.Get(id)
 	case configurationKind:

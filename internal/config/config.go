@@ -28,6 +28,7 @@ type Config struct {
 	// History also applies to player sessions that ended before their game session.
 	History        time.Duration
 	MaxHistorySize int // MiB
+	MaxBuildSize   int // MiB, unpacked
 
 	Listen    string
 	PublicURL string // sent to game servers as GameLiftServiceSdkEndpoint

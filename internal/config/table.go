@@ -45,6 +45,8 @@ func (c *Config) storage() []Setting {
 		{"max-history-size", "0", number(&c.MaxHistorySize, 0, 1<<30),
 			"MiB of the history, without the nodes' indexes; above it the oldest batches are deleted before their " +
 				"time; 0: no limit"},
+		{"max-build-size", "20480", number(&c.MaxBuildSize, 1, 1<<20),
+			"MiB to which the archive of a build may unpack; larger builds are FAILED"},
 	})
 }
 

@@ -223,3 +223,34 @@ type roomCounts struct {
 	id     fleet.RoomID
 	counts fleet.Counts
 }
+
+// DescribeScalingPolicies answers with an empty list: nothing is scaled.
+func (cr *catalogReader) DescribeScalingPolicies(_ context.Context,
+	in *wire.DescribeScalingPoliciesInput) (*wire.DescribeScalingPoliciesOutput, error) {
+	f, err := cr.liveFleet(in.FleetId)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := cr.Catalog().FleetLocation(f.ID, in.Location); in.Location != "" && !ok {
+		return nil, notFound("Fleet %s has no location %s", f.ID, in.Location)
+	}
+	return &wire.DescribeScalingPoliciesOutput{ScalingPolicies: []wire.ScalingPolicy{}}, nil
+}
+
+// DescribeVpcPeeringAuthorizations answers with an empty list: there are no VPCs.
+func (cr *catalogReader) DescribeVpcPeeringAuthorizations(context.Context,
+	*wire.DescribeVpcPeeringAuthorizationsInput) (*wire.DescribeVpcPeeringAuthorizationsOutput, error) {
+	return &wire.DescribeVpcPeeringAuthorizationsOutput{
+		VpcPeeringAuthorizations: []wire.VpcPeeringAuthorization{}}, nil
+}
+
+// DescribeVpcPeeringConnections answers with an empty list; NotFound for an unknown fleet.
+func (cr *catalogReader) DescribeVpcPeeringConnections(_ context.Context,
+	in *wire.DescribeVpcPeeringConnectionsInput) (*wire.DescribeVpcPeeringConnectionsOutput, error) {
+	if in.FleetId != "" {
+		if _, err := cr.liveFleet(in.FleetId); err != nil {
+			return nil, err
+		}
+	}
+	return &wire.DescribeVpcPeeringConnectionsOutput{VpcPeeringConnections: []wire.VpcPeeringConnection{}}, nil
+}

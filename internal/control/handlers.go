@@ -69,5 +69,14 @@ func (p *Plane) Handlers() []wire.Handler {
 		wire.OpStopMatchmaking.HandleEmpty(p.StopMatchmaking),
 		wire.OpAcceptMatch.HandleEmpty(p.AcceptMatch),
 		wire.OpStartMatchBackfill.Handle(p.StartMatchBackfill),
+		wire.OpCreateBuild.Handle(p.CreateBuild),
+		wire.OpDescribeBuild.Handle(p.DescribeBuild),
+		wire.OpListBuilds.Handle(p.ListBuilds),
+		wire.OpUpdateBuild.Handle(p.UpdateBuild),
+		wire.OpDeleteBuild.HandleEmpty(p.DeleteBuild),
+		wire.OpRequestUploadCredentials.Handle(p.RequestUploadCredentials),
+		wire.OpDescribeScalingPolicies.Handle(p.DescribeScalingPolicies),
+		wire.OpDescribeVpcPeeringAuthorizations.Handle(p.DescribeVpcPeeringAuthorizations),
+		wire.OpDescribeVpcPeeringConnections.Handle(p.DescribeVpcPeeringConnections),
 	}
 }

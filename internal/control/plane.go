@@ -19,6 +19,7 @@ import (
 	"github.com/muster-gg/muster/internal/control/idp"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/machines"
+	"github.com/muster-gg/muster/internal/objects"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
@@ -53,6 +54,9 @@ type Config struct {
 	Argon2id  access.Argon2id // nil: argon2.IDKey
 
 	MaxOverdue int // see history.Config; 0: by the process's memory limit
+
+	Objects      *objects.Store // of the bytes of builds; nil: builds are refused
+	MaxBuildSize int64          // of the files of a build, in bytes
 
 	SnapshotEvery shard.SnapshotEvery // zero: the default
 	FinalSnapshot bool                // write snapshots at a graceful stop
@@ -98,6 +102,7 @@ type Plane struct {
 
 	drivers  *drivers.Drivers
 	ruleSets ruleSets
+	builds   *buildRunner
 
 	finishing sync.Mutex // held while a deletion is finished
 }
@@ -123,7 +128,7 @@ func New(cfg Config) (*Plane, error) {
 	if cfg.Cluster == nil {
 		cfg.Settings.Level = region.MaxLevel // no other node must be able to read it
 	}
-	p := &Plane{cfg: cfg}
+	p := &Plane{cfg: cfg, builds: newBuildRunner()}
 	p.secrets = secrets
 	p.shapes = shapes{router.Names{Region: cfg.Region, Account: cfg.Account}, cfg.SDKEndpoint, cfg.AgentEndpoint}
 	p.legacy = newLegacyServers(p, cfg.Legacy)
@@ -217,7 +222,9 @@ func (p *Plane) Run(ctx context.Context) error {
 	group.Go(func() error { return p.Router.Run(ctx) })
 	group.Go(func() error { return p.history.Run(ctx) })
 	group.Go(func() error { return p.Access.Run(ctx) })
-	for _, run := range []func(context.Context) error{p.drivers.Run, p.processes.Run, p.machines.Run} {
+	for _, run := range []func(context.Context) error{
+		p.drivers.Run, p.processes.Run, p.machines.Run, p.runBuilds,
+	} {
 		group.Go(func() error {
 			if err := p.WaitServing(ctx); err != nil {
 				return nil // stopped before it began

@@ -40,6 +40,9 @@ func (c *Replayed) SyscallConn() (syscall.RawConn, error) {
 // to the end.
 func (c *Replayed) CloseWrite() error { return closeWrite(c.Conn) }
 
+// ReadFrom sends what r has, with sendfile if the connection can. http.Server uses it for files.
+func (c *Replayed) ReadFrom(r io.Reader) (int64, error) { return readFrom(c.Conn, r) }
+
 // syscallConn returns the raw connection of c, if it has one.
 func syscallConn(c net.Conn) (syscall.RawConn, error) {
 	conn, ok := c.(syscall.Conn)
@@ -55,6 +58,14 @@ func closeWrite(c net.Conn) error {
 		return half.CloseWrite()
 	}
 	return nil
+}
+
+// readFrom sends what r has over c, with c's own way to do so if it has one.
+func readFrom(c net.Conn, r io.Reader) (int64, error) {
+	if to, ok := c.(io.ReaderFrom); ok {
+		return to.ReadFrom(r)
+	}
+	return io.Copy(struct{ io.Writer }{c}, r)
 }
 
 const tlsOnly = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " +

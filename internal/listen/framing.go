@@ -2,6 +2,7 @@ package listen
 
 import (
 	"errors"
+	"io"
 	"math"
 	"net"
 	"net/http"
@@ -63,6 +64,8 @@ func (c *framed) NetConn() net.Conn { return c.Conn }
 func (c *framed) SyscallConn() (syscall.RawConn, error) { return syscallConn(c.Conn) }
 
 func (c *framed) CloseWrite() error { return closeWrite(c.Conn) }
+
+func (c *framed) ReadFrom(r io.Reader) (int64, error) { return readFrom(c.Conn, r) }
 
 // A place is the part of a request to which the next byte belongs.
 type place uint8

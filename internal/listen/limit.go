@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -120,3 +121,5 @@ func (c *counted) Close() error {
 func (c *counted) SyscallConn() (syscall.RawConn, error) { return syscallConn(c.Conn) }
 
 func (c *counted) CloseWrite() error { return closeWrite(c.Conn) }
+
+func (c *counted) ReadFrom(r io.Reader) (int64, error) { return readFrom(c.Conn, r) }

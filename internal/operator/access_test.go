@@ -131,7 +131,7 @@ func TestAccess(t *testing.T) {
 
 		{"PUT", "/v1/policies/p", `{"document":` + guestPolicy + `,"description":"d"}`, 200, `"version":1`},
 		{"PUT", "/v1/policies/q", `{"document":{"Version":"2012-10-17","Statement":{"Effect":"Allow",` +
-			`"Action":"s3:Get*","Resource":"*"}},"allowUnknown":true}`, 200, `"ignored":[`},
+			`"Action":"sqs:Get*","Resource":"*"}},"allowUnknown":true}`, 200, `"ignored":[`},
 		{"GET", "/v1/policies", "", 200, `"name":"GameLiftReadOnly"`},
 		{"GET", "/v1/policies/p", "", 200, `"description":"d"`},
 		{"GET", "/v1/policies/none", "", 404, `NotFoundException`},

@@ -88,6 +88,8 @@ type Region interface {
 	ComputeRows(ctx context.Context, q control.ComputeQuery) (*control.ComputeList, error)
 	MachineRegion
 	EndedSessions(ctx context.Context, q control.EndedQuery) (*control.EndedSessions, error)
+	BuildViews(status string, limit int, token string) (*control.BuildList, error)
+	BuildView(id string) (*control.BuildView, error)
 
 	// Changes returns a channel that has an element after something has changed. The caller calls end.
 	Changes() (changed <-chan struct{}, end func())

@@ -117,6 +117,15 @@ func (region) ComputeRows(_ context.Context, q control.ComputeQuery) (*control.C
 	return &control.ComputeList{NextToken: fmt.Sprintf("%+v", q)}, nil
 }
 
+// BuildViews answers with what it understood.
+func (region) BuildViews(status string, limit int, token string) (*control.BuildList, error) {
+	return &control.BuildList{Builds: []control.BuildView{}, NextToken: fmt.Sprint(status, limit, token)}, nil
+}
+
+func (region) BuildView(id string) (*control.BuildView, error) {
+	return &control.BuildView{BuildID: id, Reason: "it is no zip"}, nil
+}
+
 func (region) Machines(_ context.Context, q control.MachineQuery) (*control.MachineList, error) {
 	return &control.MachineList{NextToken: fmt.Sprintf("%+v", q)}, nil
 }

@@ -42,6 +42,8 @@ var notes = map[string]string{
 	"GET /v1/overview":             "[the state of the region](#an-overview) in a few numbers",
 	"GET /v1/fleets":               "[the busiest fleets](#fleets), with their numbers",
 	"GET /v1/watch":                "[one of these answers as it changes](#watch): `topic`, whose permission it needs",
+	"GET /v1/builds":               "[the builds](#builds) of the region",
+	"GET /v1/builds/{id}":          "[a build](#builds), with the reason of its failure",
 	"GET /v1/metrics/query":        "[values of metrics](#metrics) over time, in columns",
 	"GET /v1/search":               "[what a text may mean](#a-search): `q`",
 	"GET /v1/views":                "[the saved views](#saved-views) of the caller",

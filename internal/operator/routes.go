@@ -16,6 +16,8 @@ func (d *Handler) routes() []route {
 		{"GET /v1/fleets", "OverviewRead", "", answering((*Handler).fleets).with("limit"), 0},
 		{"GET /v1/fleets/{fleet}/computes", "GameSessionRead", "fleet/{fleet}", answering((*Handler).computes).
 			with("after", "limit"), 0},
+		{"GET /v1/builds", "BuildRead", "", answering((*Handler).builds).with("status", "after", "limit"), 0},
+		{"GET /v1/builds/{id}", "BuildRead", "build/{id}", answering((*Handler).build), 0},
 		{"GET /v1/metrics/query", "cloudwatch:GetMetricData", "", answering((*Handler).queryMetrics).
 			with(metricParameters...), 0},
 		{"GET /v1/watch", "", "", streaming(sse.Media, (*Handler).watch).with("topic"), 0},

@@ -92,6 +92,9 @@ func TestPlayerAndRows(t *testing.T) {
 		"/v1/queues/q/placements?limit=x":         "from 1 to 100",
 		"/v1/configurations/c/tickets?after=t":    "{Name:c Status: Limit:100 NextToken:t}",
 		"/v1/configurations/c/tickets?state=DONE": "The parameters are status, after, limit.",
+		"/v1/builds?status=READY&limit=3&after=x": `{"builds":[],"nextToken":"READY3x"}`,
+		"/v1/builds?name=x":                       "The parameters are status, after, limit.",
+		"/v1/builds/build-1":                      `"reason":"it is no zip"`,
 	} {
 		if _, body := w.get(path); !strings.Contains(body, want) {
 			t.Errorf("%s: %s, want %s", path, body, want)

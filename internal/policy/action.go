@@ -13,13 +13,15 @@ const (
 	iamActions        = "CreateAccessKey CreateUser DeleteAccessKey DeleteUser DeleteUserPolicy" +
 		" GetAccessKeyLastUsed GetUser GetUserPolicy ListAccessKeys ListUserPolicies ListUsers PutUserPolicy" +
 		" UpdateAccessKey"
-	musterActions = "AssignmentDelete AssignmentPut AuditRead BackupCreate ConsoleUse EndedSessionRead EventRead" +
+	musterActions = "AssignmentDelete AssignmentPut AuditRead BackupCreate BuildRead ConsoleUse EndedSessionRead EventRead" +
 		" GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate LegacyRead" +
 		" LogRead MachineDelete MachineDrain MachineRead MachineTokenCreate MachineTokenDelete MachineTokenRead" +
 		" NodeRead NodeRemove OverviewRead PlacementRead PlayerRead PlayerRelease PolicyCheck" +
 		" PolicyDelete PolicyPut PolicyRead ProviderDelete ProviderPut ProviderRead RoleDelete RolePut" +
 		" RoleRead RootKeyRotate RuleSetCheck RuleSetSimulate SearchRead SecretRotate SessionEnd SessionRead" +
 		" SettingsPut SettingsRead TicketExplain TicketRead Unlock UserDelete UserPut UserRead"
+	s3Actions = "AbortMultipartUpload CreateBucket DeleteBucket DeleteObject GetBucketLocation GetObject" +
+		" ListAllMyBuckets ListBucket ListMultipartUploadParts PutObject"
 	stsActions = "AssumeRole AssumeRoleWithWebIdentity GetAccessKeyInfo GetCallerIdentity GetSessionToken" +
 		" SetSourceIdentity TagSession"
 )
@@ -46,6 +48,7 @@ func knownActions() []string {
 	add("cloudwatch", strings.Fields(cloudwatchActions))
 	add("iam", strings.Fields(iamActions))
 	add("muster", strings.Fields(musterActions))
+	add("s3", strings.Fields(s3Actions))
 	add("sts", strings.Fields(stsActions))
 	slices.Sort(all)
 	return all
@@ -140,4 +143,4 @@ func actionsMatching(text string, among func(Action) bool) (set actionSet, count
 }
 
 // services are the prefixes of the known actions.
-var services = []string{"cloudwatch", "gamelift", "iam", "muster", "sts"}
+var services = []string{"cloudwatch", "gamelift", "iam", "muster", "s3", "sts"}

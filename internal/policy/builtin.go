@@ -29,10 +29,10 @@ func Describe(name string) string { return descriptions[name] }
 
 // descriptions are of the built-in policies. A test has all of them.
 var descriptions = map[string]string{
-	"GameLiftAdmin":       "All of GameLift",
+	"GameLiftAdmin":       "All of GameLift, and all objects",
 	"GameLiftBackend":     "A game's backend: game and player sessions, placements, matchmaking",
 	"GameLiftFleetHost":   "A machine that hosts game servers: registers itself, gets auth tokens",
-	"GameLiftReadOnly":    "Describe, List and Search calls of GameLift",
+	"GameLiftReadOnly":    "Describe, List and Search calls of GameLift; reads objects",
 	"GatewayService":      "What the session gateway calls",
 	"MusterAdministrator": "Everything, with users, roles, keys and policies",
 	"MusterAuditor":       "Reads users, roles, keys and the audit trail",

@@ -53,7 +53,7 @@ func TestBuiltins(t *testing.T) {
 	want := map[string][]string{
 		"MusterAdministrator": Actions(),
 		"MusterOperator": filter(func(service, name string) bool {
-			return service == "gamelift" || service == "cloudwatch" || service == "muster" && (!prefixed(name,
+			return service == "gamelift" || service == "cloudwatch" || service == "s3" || service == "muster" && (!prefixed(name,
 				"User", "Group", "Role", "Assignment", "Policy", "Key", "Provider", "Settings", "RootKey", "Secret",
 				"Backup") || strings.HasSuffix(name,
 				"Read") ||
@@ -67,23 +67,24 @@ func TestBuiltins(t *testing.T) {
 			case "PolicyCheck", "TicketExplain", "ConsoleUse", "PlayerRelease", "RuleSetCheck", "RuleSetSimulate":
 				return true
 			}
-			return service == "gamelift" || service == "cloudwatch" || service == "muster" && name != "AuditRead" &&
-				strings.HasSuffix(name, "Read")
+			return service == "gamelift" || service == "cloudwatch" || service == "s3" ||
+				service == "muster" && name != "AuditRead" && strings.HasSuffix(name, "Read")
 		}),
 		"GameLiftAdmin": filter(func(service, _ string) bool {
-			return service == "gamelift" || service == "cloudwatch"
+			return service == "gamelift" || service == "cloudwatch" || service == "s3"
 		}),
 		"GameLiftReadOnly": filter(func(service, name string) bool {
-			return service == "gamelift" && prefixed(name, "List", "Describe", "Search") || service == "cloudwatch"
+			return service == "gamelift" && prefixed(name, "List", "Describe", "Search") || service == "cloudwatch" ||
+				service == "s3" && prefixed(name, "List", "Get")
 		}),
 		"MusterAuditor": filter(func(service, name string) bool {
 			return service == "muster" && (strings.HasSuffix(name, "Read") || name == "PolicyCheck" ||
 				name == "ConsoleUse") ||
 				service == "iam" && prefixed(name, "Get", "List") || name == "GetAccessKeyInfo"
 		}),
-		"MusterViewer": slices.Concat(metricReads, []string{"muster:ConsoleUse", "muster:EndedSessionRead",
-			"muster:EventRead", "muster:GameSessionRead", "muster:LegacyRead", "muster:MachineRead",
-			"muster:NodeRead",
+		"MusterViewer": slices.Concat(metricReads, []string{"muster:BuildRead", "muster:ConsoleUse",
+			"muster:EndedSessionRead", "muster:EventRead", "muster:GameSessionRead", "muster:LegacyRead",
+			"muster:MachineRead", "muster:NodeRead",
 			"muster:OverviewRead", "muster:PlacementRead", "muster:PlayerRead", "muster:RuleSetCheck",
 			"muster:SearchRead", "muster:TicketExplain", "muster:TicketRead"}),
 		"GameLiftFleetHost": gamelift(`DeregisterCompute DescribeCompute DescribeFleetAttributes

@@ -69,7 +69,7 @@ func TestRefused(t *testing.T) {
 		{with("Action", `"MUSTER:Nothing"`), `no action matches`},
 		{with("Action", `"iam:PassRole"`), `no action matches`},
 		{with("Action", `"sts:Foo"`), `no action matches`},
-		{with("Action", `"s3:GetObject"`), `"s3:GetObject" is an action of another service`},
+		{with("Action", `"sqs:SendMessage"`), `"sqs:SendMessage" is an action of another service`},
 		{with("Action", `"x*:*"`), `is an action of another service`},
 		{with("Action", `"ListFleets"`), `has no service, as in "gamelift:ListFleets"`},
 		{with("Action", `"**"`), `has no service`},
@@ -189,13 +189,13 @@ func TestLenient(t *testing.T) {
 		want             string // of DeleteFleet on fleetA
 	}{
 		{"nothing unknown", all, 0, allowed},
-		{"action of another service", statement("Allow", `"Action":["s3:GetObject","gamelift:*"],"Resource":"*"`), 1,
+		{"action of another service", statement("Allow", `"Action":["sqs:SendMessage","gamelift:*"],"Resource":"*"`), 1,
 			allowed},
-		{"only actions of another service", statement("Allow", `"Action":"s3:*","Resource":"*"`), 1, denied},
-		{"NotAction of another service", statement("Allow", `"NotAction":"s3:*","Resource":"*"`), 1, allowed},
-		{"deny NotAction of another service", all + "," + statement("Deny", `"NotAction":"s3:*","Resource":"*"`), 1,
+		{"only actions of another service", statement("Allow", `"Action":"sqs:*","Resource":"*"`), 1, denied},
+		{"NotAction of another service", statement("Allow", `"NotAction":"sqs:*","Resource":"*"`), 1, allowed},
+		{"deny NotAction of another service", all + "," + statement("Deny", `"NotAction":"sqs:*","Resource":"*"`), 1,
 			explicit},
-		{"deny of another service", all + "," + statement("Deny", `"Action":"s3:*","Resource":"*"`), 1, allowed},
+		{"deny of another service", all + "," + statement("Deny", `"Action":"sqs:*","Resource":"*"`), 1, allowed},
 		{"allow with an unknown operator",
 			statement("Allow", `"Action":"*","Resource":"*","Condition":{"Binary":{"aws:username":"x"}}`), 1, denied},
 		{"allow with an unknown key",
@@ -224,7 +224,7 @@ func TestLenient(t *testing.T) {
 		{"deny with an unknown element", all + "," + statement("Deny", `"Action":"*","Resource":"*","Principal":"*"`),
 			1,
 			explicit},
-		{"two", statement("Allow", `"Action":["s3:*","ec2:*"],"Resource":"*","Condition":{"X":{"a":"b"}}`), 3, denied},
+		{"two", statement("Allow", `"Action":["sqs:*","ec2:*"],"Resource":"*","Condition":{"X":{"a":"b"}}`), 3, denied},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := document(tt.statements)
@@ -256,7 +256,7 @@ func TestActions(t *testing.T) {
 	if !slices.IsSorted(all) || len(slices.Compact(all)) != len(actionNames) || len(all) > len(actionSet{})*64 {
 		t.Errorf("%d actions", len(all))
 	}
-	if len(all) != 120+54+7+13+5 {
+	if len(all) != 120+55+7+13+5+10 {
 		t.Errorf("%d actions: an action came or went; adapt the built-in policies", len(all))
 	}
 	for i, name := range all {

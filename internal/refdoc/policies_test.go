@@ -70,19 +70,26 @@ func musterRow(a policy.Action) actionRow {
 	return actionRow{a.String(), strings.Join(resources, ", "), a.ReadOnly(), strings.Join(uses, ", ")}
 }
 
-// otherResources are those of the actions of CloudWatch, STS and IAM, which have one for all calls but these.
+// otherResources are those of the actions of CloudWatch, STS, IAM and S3, which have one for all calls but these.
 var otherResources = map[string]string{
 	"sts:AssumeRole": "`role/{name}`", "sts:TagSession": "`role/{name}`", "sts:SetSourceIdentity": "`role/{name}`",
 	"sts:GetSessionToken": "`*`", "sts:GetAccessKeyInfo": "`*`", "sts:GetCallerIdentity": "never asked",
 	"sts:AssumeRoleWithWebIdentity": "never asked: the trust policy of the role decides",
 	"iam:ListUsers":                 "`user/*`",
+	"s3:ListAllMyBuckets":           "`*`", "s3:AbortMultipartUpload": s3Object, "s3:DeleteObject": s3Object,
+	"s3:GetObject": s3Object, "s3:ListMultipartUploadParts": s3Object, "s3:PutObject": s3Object,
 }
+
+// s3Object is the ARN of an object.
+const s3Object = "`arn:aws:s3:::{bucket}/{key}`"
 
 func otherRow(a policy.Action) actionRow {
 	resource, ok := otherResources[a.String()]
 	switch {
 	case strings.HasPrefix(a.String(), "cloudwatch:"):
 		resource = "`*`"
+	case !ok && strings.HasPrefix(a.String(), "s3:"):
+		resource = "`arn:aws:s3:::{bucket}`"
 	case !ok:
 		resource = "`user/{name}`"
 	}
@@ -101,7 +108,7 @@ func policiesPage() ([]byte, error) {
 		case "muster":
 			row = musterRow
 		}
-		if service == "sts" || service == "iam" || service == "cloudwatch" {
+		if service == "sts" || service == "iam" || service == "cloudwatch" || service == "s3" {
 			service = "other"
 		}
 		rows[service] = append(rows[service], row(a))

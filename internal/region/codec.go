@@ -127,8 +127,8 @@ func Repeatable(c Command) bool {
 		return repeatableInRoom(c.Command)
 	case CatalogCommand:
 		switch c.Command.(type) {
-		case catalog.CreateFleet, catalog.CreateAlias, catalog.ClaimCompute, catalog.StartSignIn, catalog.RotateSignIn,
-			catalog.TouchSignIn, catalog.EndSignIn:
+		case catalog.CreateFleet, catalog.CreateAlias, catalog.CreateBuild, catalog.FinishBuild, catalog.ClaimCompute,
+			catalog.StartSignIn, catalog.RotateSignIn, catalog.TouchSignIn, catalog.EndSignIn:
 			return true
 		}
 	case PlacementCommand:

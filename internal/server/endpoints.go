@@ -15,8 +15,10 @@ import (
 	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/console"
 	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/gateway/local"
 	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/objects/s3"
 	"github.com/muster-gg/muster/internal/operator"
 	"github.com/muster-gg/muster/internal/serversdk"
 	"github.com/muster-gg/muster/internal/serversdk/agent"
@@ -66,6 +68,7 @@ func (s *service) openEndpoints(context.Context) error {
 		Ready: s.awaitReady, Allow: throttle.allow, Enter: calls.enter, Leave: calls.leave,
 		Bodies: bodies, Observe: s.metrics.Call, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
+	s.openS3(bodies)
 	s.metrics.Levels(s.levels)
 	s.metrics.History(s.historyNumbers)
 	s.metrics.Place(s.place)
@@ -108,6 +111,27 @@ func (s *service) openEndpoints(context.Context) error {
 	s.http = newServer(s.routes(handler), s.cfg.Log)
 	s.http.ConnContext = proxies.ConnContext
 	return nil
+}
+
+// openS3 opens the endpoint of buckets and objects.
+func (s *service) openS3(bodies *listen.Budget) {
+	keys := control.ObjectKeys{Plane: s.plane}
+	c := s3.Config{
+		Store: s.objects, Catalog: control.ObjectCatalog{Plane: s.plane}, Keys: keys, Region: s.cfg.Region,
+		Skew:  max(s.cfg.ClockSkew, s3.DefaultSkew),
+		Ready: s.awaitReady, Bodies: bodies, Observe: s.metrics.Call, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Attach: func(ctx context.Context, r *listen.Request, requestID string) context.Context {
+			return access.WithOrigin(ctx, access.Origin{Address: r.Client.Address, TLS: r.Client.TLS,
+				UserAgent: r.Header.Get("User-Agent"), RequestID: requestID})
+		},
+		Refused: func(ctx context.Context, accessKey, action string, err error) {
+			s.plane.Refused(accessKey, access.OriginOf(ctx), action, err)
+		},
+	}
+	if s.cfg.Local() {
+		c.Anyone = keys.Anyone()
+	}
+	s.s3 = s3.New(c)
 }
 
 // offered returns the operations that are offered, by family.
@@ -207,6 +231,8 @@ func (s *service) routes(calls http.Handler) http.Handler {
 		switch {
 		case ok && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			page.ServeHTTP(w, r)
+		case s3.Is(r):
+			s.s3.ServeHTTP(w, r)
 		case cloudwatch.MatchesHTTP(r):
 			s.watch.ServeHTTP(w, r)
 		case signin.Matches(r):

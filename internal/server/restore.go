@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/muster-gg/muster/internal/atomicfile"
 	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/region"
@@ -121,7 +122,7 @@ func makeData(data string, fill func(partial string) error) (err error) {
 	if err := os.Rename(partial, data); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(data))
+	return atomicfile.SyncDir(filepath.Dir(data))
 }
 
 func fillData(ctx context.Context, data string, from io.Reader, log *slog.Logger) (err error) {
@@ -148,7 +149,7 @@ func syncTree(root string) error {
 		case err != nil:
 			return err
 		case d.IsDir():
-			return syncDir(path)
+			return atomicfile.SyncDir(path)
 		case d.Type().IsRegular():
 			return syncFile(path)
 		}

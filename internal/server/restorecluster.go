@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/muster-gg/muster/internal/atomicfile"
 	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 )
@@ -198,5 +199,5 @@ func (s *service) dropBackup() error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	return errors.Join(err, syncDir(s.cfg.Data))
+	return errors.Join(err, atomicfile.SyncDir(s.cfg.Data))
 }

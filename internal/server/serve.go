@@ -36,6 +36,7 @@ func (s *service) serve(ctx context.Context) error {
 	group.Go(func() error { return s.trail.Run(planeCtx) })
 	group.Go(func() error { return s.recorder.Run(planeCtx) })
 	group.Go(func() error { return s.pusher.Run(planeCtx) })
+	group.Go(func() error { return s.objects.Run(planeCtx) })
 	group.Go(s.serveCalls)
 	group.Go(s.serveRest)
 	if s.gateway != nil {

@@ -32,6 +32,8 @@ import (
 	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/listen/localca"
 	"github.com/muster-gg/muster/internal/metrics"
+	"github.com/muster-gg/muster/internal/objects"
+	"github.com/muster-gg/muster/internal/objects/s3"
 	"github.com/muster-gg/muster/internal/operator"
 	"github.com/muster-gg/muster/internal/publish"
 	"github.com/muster-gg/muster/internal/region"
@@ -50,6 +52,9 @@ import (
 // historyIndexDir is the directory of the history's index in the data directory. It can be deleted while no service
 // uses it.
 const historyIndexDir = "history.index"
+
+// objectsDir is the directory of the bytes of objects and builds in the data directory.
+const objectsDir = "objects"
 
 // Run runs a service until ctx is done or it fails. It opens its parts in the order of their dependencies and closes
 // them in reverse.
@@ -144,6 +149,7 @@ type service struct {
 	secret   []byte // the region's
 	history  journal.History
 	feed     journal.Feed
+	objects  *objects.Store
 	journals []journal.Journal
 	timed    []*timedJournal // journals
 	disk     diskMeter       // of the data directory
@@ -170,6 +176,7 @@ type service struct {
 	query    *query.Handler
 	operator *operator.Handler
 	watch    *cloudwatch.Handler
+	s3       *s3.Handler
 	calls    *listen.Server
 	http     *http.Server    // for all but plain API calls
 	gateway  *sessionGateway // nil: off
@@ -182,7 +189,8 @@ type service struct {
 // for others.
 func (s *service) open(ctx context.Context) error {
 	for _, open := range []func(context.Context) error{
-		s.openEngine, s.openCertificate, s.openJournals, s.openAudit, s.openRecorder, s.openPort, s.openPlane,
+		s.openEngine, s.openCertificate, s.openJournals, s.openAudit, s.openRecorder, s.openObjects, s.openPort,
+		s.openPlane,
 		s.openMetrics, s.openPusher, s.openProfiler,
 		s.openLegacy, s.openSignIn, s.openEndpoints, s.openGateway,
 	} {
@@ -258,6 +266,13 @@ func (s *service) listening() listen.Config {
 	return listen.Config{TLS: s.tls, RefusePlain: s.cfg.Plaintext == "refuse"}
 }
 
+// openObjects opens the store of the bytes of objects.
+func (s *service) openObjects(context.Context) (err error) {
+	s.objects, err = objects.Open(objects.Config{Dir: filepath.Join(s.cfg.Data, objectsDir), Clock: s.cfg.Clock,
+		Log: s.cfg.Log})
+	return err
+}
+
 func (s *service) openPlane(context.Context) (err error) {
 	endpoint := serverEndpoint(&s.cfg, s.listener.Addr())
 	plane := control.Config{
@@ -268,6 +283,7 @@ func (s *service) openPlane(context.Context) (err error) {
 		Trail: s.trail, KeyUses: s.keyUses, Tokens: s.tokens, Lifetimes: lifetimes(&s.cfg),
 		Argon2id:    s.argon2id(),
 		HistoryKept: s.cfg.History, HistoryDir: filepath.Join(s.cfg.Data, historyIndexDir),
+		Objects: s.objects, MaxBuildSize: int64(s.cfg.MaxBuildSize) << 20,
 		SnapshotEvery: shard.SnapshotEvery{Records: s.cfg.SnapshotEvery}, FinalSnapshot: true,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.count, Metrics: s.metrics.Shard(),
 	}

@@ -36,7 +36,7 @@ func payloadHash(c *claim, h listen.Header, body [sha256.Size]byte) (hash [2 * s
 }
 
 func appendCanonicalRequest(
-	dst []byte, r *listen.Request, c *claim, uri string, payload [2 * sha256.Size]byte,
+	dst []byte, r *listen.Request, c *claim, uri string, payload []byte,
 ) ([]byte, error) {
 	dst = append(dst, r.Method...)
 	dst = append(dst, '\n')
@@ -58,7 +58,7 @@ func appendCanonicalRequest(
 	if c.unsigned {
 		return append(dst, unsignedPayload...), nil
 	}
-	return append(dst, payload[:]...), nil
+	return append(dst, payload...), nil
 }
 
 // cleanPath returns the path without empty, "." and ".." segments. Python and JavaScript clients sign this form, Go

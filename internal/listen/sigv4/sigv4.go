@@ -205,7 +205,7 @@ func (v *Verifier) checkSignature(
 ) (err error) {
 	buf := takeBuffer()
 	defer buf.release()
-	if buf.b, err = appendCanonicalRequest(buf.b, r, c, path, payload); err != nil {
+	if buf.b, err = appendCanonicalRequest(buf.b, r, c, path, payload[:]); err != nil {
 		return err
 	}
 	return v.compare(c, secret, sha256.Sum256(buf.b), buf)

@@ -414,7 +414,7 @@ func TestVerifyDateHeader(t *testing.T) {
 	c.signedHeaders = "content-type;date;host;x-amz-target"
 	sum := sha256.Sum256(nil)
 	payload, _ := payloadHash(&c, view(r).Header, sum)
-	canonical, err := appendCanonicalRequest(nil, view(received(t, r)), &c, "/", payload)
+	canonical, err := appendCanonicalRequest(nil, view(received(t, r)), &c, "/", payload[:])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,226 @@
+package objects
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/atomicfile"
+)
+
+const (
+	// UploadRetention is how long an unfinished multipart upload is kept after its creation.
+	UploadRetention = 24 * time.Hour
+
+	// sweepAge is the age of the youngest blob that Sweep deletes: older than any upload that has written its bytes and
+	// not stored its metadata.
+	sweepAge = time.Hour
+
+	// tidyInterval is how often Run deletes old uploads.
+	tidyInterval = time.Hour
+
+	// DefaultMaxSize is the default of Config.MaxSize: 64 GiB.
+	DefaultMaxSize = 64 << 30
+)
+
+// Config configures a Store.
+type Config struct {
+	Dir     string // of all its files; created if necessary
+	MaxSize int64  // of an object, in bytes; 0: DefaultMaxSize
+	Clock   clockwork.Clock
+	Log     *slog.Logger
+}
+
+// A Store stores bytes as files. It is safe for concurrent use. One process at a time may have it open.
+//
+//	sha256/ab/abcd…     a blob: the bytes with this SHA-256, complete and durable
+//	temp/…              a file that is being written; deleted when the store is opened
+//	uploads/ID/         an unfinished multipart upload: upload.json, and a file for each part
+type Store struct {
+	Config
+
+	// mu makes renewing a blob's time, and deleting it because of its time, exclude each other.
+	mu sync.Mutex
+}
+
+// Open opens a store, and deletes temporary files and old uploads.
+func Open(c Config) (*Store, error) {
+	s := &Store{Config: c}
+	if s.MaxSize == 0 {
+		s.MaxSize = DefaultMaxSize
+	}
+	if err := os.RemoveAll(s.temp()); err != nil {
+		return nil, fmt.Errorf("object store: %w", err)
+	}
+	if err := s.makeDirs(); err != nil {
+		return nil, fmt.Errorf("object store: %w", err)
+	}
+	s.tidy()
+	return s, nil
+}
+
+// makeDirs makes all directories, those of blobs too, so that a later commit has only one directory to sync.
+func (s *Store) makeDirs() error {
+	dirs := []string{s.temp(), s.uploads()}
+	for i := range 256 {
+		dirs = append(dirs, filepath.Join(s.blobs(), fmt.Sprintf("%02x", i)))
+	}
+	for _, dir := range dirs {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return errors.Join(atomicfile.SyncDir(s.blobs()), atomicfile.SyncDir(s.Dir))
+}
+
+func (s *Store) blobs() string   { return filepath.Join(s.Dir, "sha256") }
+func (s *Store) temp() string    { return filepath.Join(s.Dir, "temp") }
+func (s *Store) uploads() string { return filepath.Join(s.Dir, "uploads") }
+
+// Run deletes old uploads until ctx ends.
+func (s *Store) Run(ctx context.Context) error {
+	ticker := s.Clock.NewTicker(tidyInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.Chan():
+			s.tidy()
+		}
+	}
+}
+
+// path returns the file of a blob; an error for a text that is no SHA-256 in lower-case hex, so that no hash leads out
+// of the directory.
+func (s *Store) path(hash string) (string, error) {
+	if raw, err := hex.DecodeString(hash); err != nil || len(raw) != 32 || hex.EncodeToString(raw) != hash {
+		return "", fmt.Errorf("blob %.80q: not a SHA-256 in hex", hash)
+	}
+	return filepath.Join(s.blobs(), hash[:2], hash), nil
+}
+
+// Open opens a blob for reading. The error is fs.ErrNotExist for one that does not exist.
+func (s *Store) Open(hash string) (*os.File, error) {
+	path, err := s.path(hash)
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
+// Renew keeps a blob from being deleted by Sweep for a while, for a caller that is about to store a reference to it. The
+// error is fs.ErrNotExist for one that does not exist.
+func (s *Store) Renew(hash string) error {
+	path, err := s.path(hash)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.Clock.Now()
+	return os.Chtimes(path, now, now)
+}
+
+// Delete deletes a blob. It is no error if there is none. Readers that have opened it can continue, except on Windows,
+// where Delete fails meanwhile.
+func (s *Store) Delete(hash string) error {
+	path, err := s.path(hash)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return absentIsFine(os.Remove(path))
+}
+
+// A Blob is a file of the store.
+type Blob struct {
+	Hash     string
+	Size     int64     // in bytes
+	Modified time.Time // when it was written, written again or renewed
+}
+
+// List calls yield for each blob, by hash, until it returns false.
+func (s *Store) List(yield func(Blob) bool) error {
+	err := filepath.WalkDir(s.blobs(), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return absentIsFine(err)
+		}
+		if !yield(Blob{d.Name(), info.Size(), info.ModTime()}) {
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list blobs: %w", err)
+	}
+	return nil
+}
+
+// Sweep deletes the blobs to which nothing refers, except those written or renewed in the last hour: their metadata may
+// not be stored yet. It returns the number of bytes deleted.
+func (s *Store) Sweep(ctx context.Context, referenced func(hash string) bool) (bytes int64, err error) {
+	before := s.Clock.Now().Add(-sweepAge)
+	listed := s.List(func(b Blob) bool {
+		if !b.Modified.Before(before) || referenced(b.Hash) {
+			return ctx.Err() == nil
+		}
+		var deleted bool
+		if deleted, err = s.deleteOld(b.Hash, before); deleted {
+			bytes += b.Size
+		}
+		return err == nil && ctx.Err() == nil
+	})
+	return bytes, errors.Join(listed, err, ctx.Err())
+}
+
+// deleteOld deletes a blob that was not renewed meanwhile.
+func (s *Store) deleteOld(hash string, before time.Time) (deleted bool, err error) {
+	path, err := s.path(hash)
+	if err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info, err := os.Stat(path)
+	if err != nil || !info.ModTime().Before(before) {
+		return false, absentIsFine(err)
+	}
+	err = os.Remove(path)
+	return err == nil, absentIsFine(err)
+}
+
+// keep moves a complete file to its place as a blob, durably. It deletes the file if the blob exists.
+func (s *Store) keep(temp, hash string) error {
+	path, err := s.path(hash)
+	if err != nil {
+		return err
+	}
+	if s.Renew(hash) == nil {
+		err = os.Remove(temp)
+	} else if err = os.Rename(temp, path); err == nil {
+		err = s.Renew(hash)
+	}
+	return errors.Join(err, atomicfile.SyncDir(filepath.Dir(path))) // also of an existing one, which may be as new
+}
+
+func absentIsFine(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
