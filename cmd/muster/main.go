@@ -61,7 +61,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
-	root.SetArgs(args)
+	root.SetArgs(agentArguments(args))
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
@@ -121,6 +121,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	}{
 		{"service", "Run a service:", []*cobra.Command{a.devCommand(), a.localCommand(), a.serveCommand(),
 			a.gatewayCommand(), a.demoCommand()}},
+		{"machines", "Run game servers:", []*cobra.Command{a.agentCommand()}},
 		{"access", "Sign in, and manage access:", []*cobra.Command{a.configureCommand(), a.loginCommand(),
 			a.logoutCommand(), a.credentialsCommand(), a.userCommand(), a.groupCommand(), a.roleCommand(),
 			a.assignCommand(), a.unassignCommand(), a.keyCommand(), a.policyCommand(), a.providerCommand(),

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -205,4 +206,23 @@ func Find(dir string) (Found, error) {
 func Reported(dir string) error {
 	_ = os.Remove(filepath.Join(dir, socketFile)) // which the supervisor has removed
 	return os.Rename(filepath.Join(dir, recordFile), filepath.Join(dir, endedFile))
+}
+
+// Prune removes the oldest directories of game servers whose ends were reported, and keeps some.
+func Prune(parent string, keep int) error {
+	ended, err := filepath.Glob(filepath.Join(parent, "*", endedFile))
+	if err != nil || len(ended) <= keep {
+		return err
+	}
+	at := map[string]time.Time{}
+	for _, path := range ended {
+		var exit Exit
+		_ = readJSON(filepath.Dir(path), exitFile, &exit) // one that cannot be read is the oldest
+		at[path] = exit.Ended
+	}
+	slices.SortFunc(ended, func(a, b string) int { return at[a].Compare(at[b]) })
+	for _, path := range ended[:len(ended)-keep] {
+		err = errors.Join(err, os.RemoveAll(filepath.Dir(path)))
+	}
+	return err
 }
