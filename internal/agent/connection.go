@@ -197,7 +197,9 @@ func (c *connection) supervise(ctx context.Context) error {
 				return nil
 			case <-changed:
 			case <-current.down:
-				c.drop(current)
+				if !c.drop(current) {
+					return nil
+				}
 			}
 			continue
 		}
@@ -213,13 +215,15 @@ func (c *connection) supervise(ctx context.Context) error {
 	}
 }
 
-func (c *connection) drop(s *socket) {
+// drop forgets a socket that is down; false if the connection was closed.
+func (c *connection) drop(s *socket) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.current == s {
+	if c.current == s && !c.closed {
 		c.replace(nil)
 		c.cfg.Log.Warn("connection lost")
 	}
+	return !c.closed
 }
 
 func (c *connection) reconnect(ctx context.Context) error {
