@@ -69,6 +69,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if errors.Is(err, errShown) {
 		return exitFailure
 	}
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		return exit.code
+	}
 	fmt.Fprintln(a.stderr, "muster:", err)
 	if _, misuse := errors.AsType[*misuseError](err); a.started && !misuse {
 		return exitFailure
@@ -121,7 +124,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	}{
 		{"service", "Run a service:", []*cobra.Command{a.devCommand(), a.localCommand(), a.serveCommand(),
 			a.gatewayCommand(), a.demoCommand()}},
-		{"machines", "Run game servers:", []*cobra.Command{a.agentCommand()}},
+		{"machines", "Run game servers:", []*cobra.Command{a.agentCommand(), a.runCommand()}},
 		{"access", "Sign in, and manage access:", []*cobra.Command{a.configureCommand(), a.loginCommand(),
 			a.logoutCommand(), a.credentialsCommand(), a.userCommand(), a.groupCommand(), a.roleCommand(),
 			a.assignCommand(), a.unassignCommand(), a.keyCommand(), a.policyCommand(), a.providerCommand(),
