@@ -208,7 +208,6 @@ func (w *wrapper) play(ctx context.Context, params gameserver.ServerParameters, 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
-	apart(command)
 	command.Env = append(slices.Clone(w.environ), sessionFileVariable+"="+w.sessions)
 	command.Cancel = func() error { return interrupt(command.Process) }
 	command.WaitDelay = stopDelay

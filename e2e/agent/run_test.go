@@ -22,10 +22,10 @@ func (b *box) wrap(args ...string) *child.Process {
 	return p
 }
 
-func (b *box) session(properties string) {
+func (b *box) session(data string) {
 	b.Helper()
 	mustertest.Call(b, b.Client.CreateGameSession, &gamelift.CreateGameSessionInput{FleetId: &b.fleet,
-		Location: new("custom-lab"), MaximumPlayerSessionCount: new(int32(2)), GameSessionData: &properties})
+		Location: new("custom-lab"), MaximumPlayerSessionCount: new(int32(2)), GameSessionData: &data})
 }
 
 func TestRun(t *testing.T) {
@@ -54,7 +54,7 @@ func TestRunStopped(t *testing.T) {
 	b := newBox(t)
 	p := b.wrap("--", "/bin/sh", "-c", `trap 'echo ending; exit 0' TERM; while :; do sleep 0.05; done`)
 	b.awaitReady(1)
-	b.session("")
+	b.session("data")
 	p.Stop()
 	p.AwaitEnd()
 	if !p.Log.Says("ending") {
