@@ -89,7 +89,12 @@ replaced by a free port of --port-range, which is MUSTER_PORT in the environment
   muster agent -f fleet-1234 -c box-1 -r us-west-2 -loc custom-lab -ip 203.0.113.9 \
     -rc '{"ServerProcesses":[{"LaunchPath":"./server","Parameters":"-port={port}","ConcurrentExecutions":2}]}'`,
 		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error { return f.run(command.Context()) },
+		RunE: func(command *cobra.Command, _ []string) error {
+			if os.Getpid() == 1 {
+				return runAsInit(command.Context())
+			}
+			return f.run(command.Context())
+		},
 	}
 	f.addFlags(command)
 	command.AddCommand(a.superviseCommand())
@@ -230,10 +235,13 @@ func parsePorts(text string) (low, high int, err error) {
 // superviseCommand is the program that muster agent starts for each game server.
 func (a *app) superviseCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    superviseUse + " DIR",
-		Short:  "Run one game server for an agent",
-		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Use:   superviseUse + " DIR",
+		Short: "Run one game server for an agent",
+		Long: `Run one game server until it ends. muster agent starts it with a directory, and
+with what to run on standard input.`,
+		Example: "  muster agent supervise DIR",
+		Hidden:  true,
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return supervisor.Supervise(args[0], os.Stdin, os.Stdout)
 		},

@@ -205,7 +205,8 @@ func (a *agent) beat() {
 }
 
 func (a *agent) heartbeat() request {
-	return request{Action: actionHeartbeat, Status: string(a.machine.Status()), ProcessList: a.machine.Processes(),
+	return request{Action: actionHeartbeat, Status: string(a.machine.Status()),
+		ProcessList:         append([]string{}, a.machine.Processes()...), // not null
 		HeartbeatTimeMillis: a.now().UnixMilli()}
 }
 
