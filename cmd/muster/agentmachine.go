@@ -7,45 +7,41 @@ import (
 	"log/slog"
 	"math"
 	"net/netip"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/muster-gg/muster/internal/agent/machine"
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
 )
 
-// A machineAgent is "muster agent --machine".
-type machineAgent struct {
-	*app
-	service, caFile, tokenFile string
-	name, location, data       string
-	ip, dns, ports             string
-	cpus                       float64
-	memory                     int64
+// machineFlags are the options that only "muster agent --machine" has.
+type machineFlags struct {
+	service, tokenFile string
+	name               string
+	ip, dns            string
+	cpus               float64
+	memory             int64
 }
 
-func (m *machineAgent) addFlags(command *cobra.Command) {
-	f := command.Flags()
-	f.StringVar(&m.service, "service", "", "base URL of the service, such as wss://games.example.com:9080")
-	f.StringVar(&m.caFile, "ca-file", "", "PEM file of the CA to trust (environment MUSTER_CA_FILE)")
-	f.StringVar(&m.tokenFile, "token-file", "", "file with the join token, for the first join; - is standard input")
-	f.StringVar(&m.name, "name", "", "name of the machine in the region (default the host name)")
-	f.StringVar(&m.location, "location", "", "location to join (default that of the token)")
-	f.StringVar(&m.ip, "ip", "", "IP address for players (default that by which the service is reached)")
-	f.StringVar(&m.dns, "dns", "", "DNS name for players")
-	f.Float64Var(&m.cpus, "cpus", 0, "CPUs to offer (default those that this process may use)")
-	f.Int64Var(&m.memory, "memory", 0, "memory to offer in MiB (default what this process may use)")
-	f.StringVar(&m.ports, "port-range", "", "ports for games, such as 20000-29999")
-	f.StringVar(&m.data, "data", "muster-machine", "directory with the key of the machine")
+func (m *machineFlags) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&m.service, "service", "", "with --machine: base URL of the service, such as "+
+		"wss://games.example.com:9080")
+	f.StringVar(&m.tokenFile, "token-file", "",
+		"with --machine: file with the join token, for the first join; - is standard input")
+	f.StringVar(&m.name, "name", "", "with --machine: name of the machine in the region (default the host name)")
+	f.StringVar(&m.ip, "ip", "",
+		"with --machine: IP address for players (default that by which the service is reached)")
+	f.StringVar(&m.dns, "dns", "", "with --machine: DNS name for players")
+	f.Float64Var(&m.cpus, "cpus", 0, "with --machine: CPUs to offer (default those that this process may use)")
+	f.Int64Var(&m.memory, "memory", 0, "with --machine: memory to offer in MiB (default what this process may use)")
 }
 
-func (m *machineAgent) run(ctx context.Context) error {
-	c, err := m.config()
+// runMachine runs the agent of a machine.
+func (f *agentFlags) runMachine(ctx context.Context) error {
+	c, err := f.machineConfig()
 	if err != nil {
 		return &misuseError{err}
 	}
@@ -56,39 +52,43 @@ func (m *machineAgent) run(ctx context.Context) error {
 	return agent.Run(ctx)
 }
 
-// config returns the configuration of the agent.
-func (m *machineAgent) config() (c machine.Config, err error) {
+func (f *agentFlags) machineConfig() (c machine.Config, err error) {
+	m := &f.machine
 	if m.service == "" {
 		return c, errors.New("give --service")
 	}
-	log := slog.New(slog.NewTextHandler(m.stderr, nil))
+	log := slog.New(slog.NewTextHandler(f.stderr, nil))
 	c = machine.Config{
-		Service: m.service, Name: m.name, Location: m.location, Load: machine.MeasureLoad, Clock: m.clock, Log: log,
+		Service: m.service, Name: m.name, Location: f.location, Load: machine.MeasureLoad, Clock: f.clock, Log: log,
 		Wanted: func(w protocol.Wanted) {
 			log.Info("state wanted", "generation", w.Generation, "drain", w.Drain)
 		},
 	}
 	if m.tokenFile != "" {
-		c.Token = m.token
+		c.Token = f.token
 	}
-	if c.TLS, err = m.trusted(m.caFile); err != nil {
+	if c.TLS, err = f.trusted(f.caFile); err != nil {
 		return c, err
 	}
-	if c.Data, err = filepath.Abs(m.data); err != nil {
+	if c.Data, err = f.dataDir(); err != nil {
 		return c, err
 	}
-	c.Offer, err = m.offer()
+	if c.Offer, err = m.offer(); err != nil {
+		return c, err
+	}
+	low, high, err := parsePorts(f.ports)
+	c.Offer.PortFirst, c.Offer.PortLast = int32(low), int32(high) //nolint:gosec // 16 bits
 	return c, err
 }
 
 // token reads the join token.
-func (m *machineAgent) token() (string, error) {
-	text, err := m.readFile(m.tokenFile)
+func (f *agentFlags) token() (string, error) {
+	text, err := f.readFile(f.machine.tokenFile)
 	return strings.TrimSpace(string(text)), err
 }
 
 // offer returns what the machine offers: as measured, or as given.
-func (m *machineAgent) offer() (o protocol.Offer, err error) {
+func (m *machineFlags) offer() (o protocol.Offer, err error) {
 	info, _ := debug.ReadBuildInfo() // nil for a binary without module support
 	o = protocol.Offer{DNS: m.dns, Version: strings.Trim(versionOf(info).Version, "()"), OS: runtime.GOOS,
 		Arch: runtime.GOARCH}
@@ -112,19 +112,5 @@ func (m *machineAgent) offer() (o protocol.Offer, err error) {
 		}
 		o.IP = address.String()
 	}
-	if m.ports != "" {
-		o.PortFirst, o.PortLast, err = portRange(m.ports)
-	}
-	return o, err
-}
-
-// portRange parses FIRST-LAST.
-func portRange(text string) (first, last int32, err error) {
-	a, b, ok := strings.Cut(text, "-")
-	from, err1 := strconv.ParseUint(a, 10, 16)
-	to, err2 := strconv.ParseUint(b, 10, 16)
-	if !ok || err1 != nil || err2 != nil || from < 1 || from > to {
-		return 0, 0, fmt.Errorf("--port-range is %q: must be FIRST-LAST within 1-65535", text)
-	}
-	return int32(from), int32(to), nil //nolint:gosec // 16 bits
+	return o, nil
 }

@@ -61,13 +61,16 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
-	root.SetArgs(args)
+	root.SetArgs(agentArguments(args))
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
 	if errors.Is(err, errShown) {
 		return exitFailure
+	}
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		return exit.code
 	}
 	fmt.Fprintln(a.stderr, "muster:", err)
 	if _, misuse := errors.AsType[*misuseError](err); a.started && !misuse {
@@ -121,13 +124,13 @@ func (a *app) addCommands(root *cobra.Command) {
 	}{
 		{"service", "Run a service:", []*cobra.Command{a.devCommand(), a.localCommand(), a.serveCommand(),
 			a.gatewayCommand(), a.demoCommand()}},
+		{"machines", "Run game servers:", []*cobra.Command{a.agentCommand(), a.runCommand(), a.machineCommand()}},
 		{"access", "Sign in, and manage access:", []*cobra.Command{a.configureCommand(), a.loginCommand(),
 			a.logoutCommand(), a.credentialsCommand(), a.userCommand(), a.groupCommand(), a.roleCommand(),
 			a.assignCommand(), a.unassignCommand(), a.keyCommand(), a.policyCommand(), a.providerCommand(),
 			a.auditCommand(), a.logsCommand(), a.unlockCommand(), a.rootKeyCommand(), a.secretCommand()}},
 		{"data", "Keep and inspect data:", []*cobra.Command{a.backupCommand(), a.restoreCommand(),
 			a.inspectCommand(), a.getCommand(), a.eventsCommand(), a.topCommand()}},
-		{"machines", "Run machines:", []*cobra.Command{a.agentCommand(), a.machineCommand()}},
 		{"cluster", "Run a cluster:", []*cobra.Command{a.clusterCommand()}},
 		{"matchmaking", "Match players:", []*cobra.Command{a.matchCommand()}},
 		{"tools", "Other tools:", []*cobra.Command{a.configCommand(), a.doctorCommand(), a.benchCommand(),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
@@ -66,8 +67,8 @@ type AgentHealth struct {
 	Unhealthy, Unregistered []string // of the reported processes
 }
 
-// An AgentPush is a message to an agent that is no answer: ProcessRegisteredPush, SessionActivatedPush, ForceExitPush
-// or StartTerminationPush. An agent ignores those about processes that it does not know.
+// An AgentPush is a message to an agent that is no answer: ProcessRegisteredPush, SessionActivatedPush, ForceExitPush,
+// StartTerminationPush or RuntimeUpdatedPush. An agent ignores those about processes that it does not know.
 type AgentPush interface{ agentPush() }
 
 // ProcessRegisteredPush reports that a process has called ProcessReady.
@@ -88,10 +89,15 @@ type ForceExitPush struct {
 // StartTerminationPush asks to stop the compute.
 type StartTerminationPush struct{}
 
+// RuntimeUpdatedPush reports that the runtime configuration of the fleet has changed. It is Muster's own: the official
+// agent ignores it, and reads the configuration every five minutes.
+type RuntimeUpdatedPush struct{}
+
 func (ProcessRegisteredPush) agentPush() {}
 func (SessionActivatedPush) agentPush()  {}
 func (ForceExitPush) agentPush()         {}
 func (StartTerminationPush) agentPush()  {}
+func (RuntimeUpdatedPush) agentPush()    {}
 
 // AgentsConfig configures the connections of agents. All fields are required.
 type AgentsConfig struct {
@@ -222,6 +228,22 @@ func (all *Agents) Observe(commit *router.Commit) {
 			all.wake(all.takeStarting(ordinalKey{room, e.Ordinal}))
 		case *fleet.GameSessionEnded:
 			all.takeStarting(ordinalKey{room, e.Ordinal})
+		case *catalog.RuntimeConfigurationUpdated:
+			all.runtimeUpdated(fleet.ID(e.Fleet))
+		}
+	}
+}
+
+// runtimeUpdated notifies the agents of a fleet.
+func (all *Agents) runtimeUpdated(id fleet.ID) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for key, agents := range all.open {
+		if key.room.Fleet != id {
+			continue
+		}
+		for a := range agents {
+			a.push(RuntimeUpdatedPush{})
 		}
 	}
 }

@@ -235,6 +235,7 @@ func TestPushes(t *testing.T) {
 		{processes.ForceExitPush{ProcessID: "p", Reason: "SERVER_PROCESS_CRASHED"},
 			`{"Action":"ForceExitServerProcess","ProcessId":"p","TerminationReason":"SERVER_PROCESS_CRASHED"}`},
 		{processes.StartTerminationPush{}, `{"Action":"StartComputeTermination"}`},
+		{processes.RuntimeUpdatedPush{}, `{"Action":"NotifyRuntimeConfigurationUpdated"}`},
 	} {
 		agents.push(c.push)
 		p.expect(c.expect)

@@ -93,6 +93,8 @@ func encodePush(p processes.AgentPush) (action string, data []byte) {
 		message.TerminationReason = string(p.Reason)
 	case processes.StartTerminationPush:
 		message.Action = "StartComputeTermination"
+	case processes.RuntimeUpdatedPush:
+		message.Action = "NotifyRuntimeConfigurationUpdated"
 	}
 	return message.Action, encode(message)
 }

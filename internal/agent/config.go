@@ -1,0 +1,126 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/agent/plan"
+)
+
+// Errors of an API. All others are worth another attempt.
+var (
+	// ErrRefused is an answer that another attempt does not change.
+	ErrRefused = errors.New("the service refuses the call")
+	// ErrNotRegistered is the answer about a compute that is not registered any more.
+	ErrNotRegistered = errors.New("the compute is not registered")
+)
+
+// An API is what an agent calls before it connects. Its methods are for one compute.
+type API interface {
+	// Register registers the compute; again if it is registered already.
+	Register(ctx context.Context) (Endpoints, error)
+	// AuthToken returns a token of the compute and when it expires.
+	AuthToken(ctx context.Context) (token string, expires time.Time, err error)
+}
+
+// Endpoints are the WebSocket URLs of a service.
+type Endpoints struct {
+	SDK   string // for game servers
+	Agent string
+}
+
+// Config configures an agent. API, Fleet, Compute, Data and Supervisor are required.
+type Config struct {
+	API            API
+	Fleet, Compute string
+	// Data is the directory for the game servers and their output. One agent at a time may use it.
+	Data string
+	// Supervisor returns the command that runs supervisor.Supervise for a directory.
+	Supervisor func(dir string) *exec.Cmd
+	// Runtime replaces the fleet's runtime configuration; nil: the fleet's.
+	Runtime []plan.Entry
+	// LowPort and HighPort are the range of ports for {port} in Parameters; 0: none.
+	LowPort, HighPort int
+	// Environ is what game servers inherit, NAME=value each.
+	Environ []string
+	// WorkDir is the working directory of game servers; "": the agent's.
+	WorkDir string
+	// NoticeFile announces the end of the machine: a time in ISO 8601. "": none.
+	NoticeFile string
+	// Keep leaves the game servers running when the agent is stopped, for the next one.
+	Keep  bool
+	TLS   *tls.Config     // for wss:// URLs; nil: the system's roots
+	Clock clockwork.Clock // nil: the real one
+	Log   *slog.Logger    // nil: none
+}
+
+func (c *Config) fill() {
+	if c.Clock == nil {
+		c.Clock = clockwork.NewRealClock()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+// maxEntries and maxCount bound a runtime configuration. Source: API reference, RuntimeConfiguration.
+const (
+	maxEntries = 50
+	maxCount   = 50
+)
+
+// ParseRuntime reads a runtime configuration in JSON, as RuntimeConfiguration of the API. Numbers may be strings.
+func ParseRuntime(text []byte) ([]plan.Entry, error) {
+	var c struct{ ServerProcesses []serverProcess }
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, fmt.Errorf("read the runtime configuration: %w", err)
+	}
+	return entriesOf(c.ServerProcesses)
+}
+
+// A serverProcess is an entry on the wire.
+type serverProcess struct {
+	LaunchPath           string
+	Parameters           string
+	ConcurrentExecutions number
+}
+
+// A number is an integer, or a string of one.
+type number int
+
+// UnmarshalJSON implements json.Unmarshaler. null is 0.
+func (n *number) UnmarshalJSON(text []byte) error {
+	text = bytes.Trim(text, `"`)
+	if string(text) == "null" {
+		return nil
+	}
+	i, err := strconv.ParseInt(string(text), 10, 32)
+	*n = number(i)
+	return err
+}
+
+func entriesOf(processes []serverProcess) (entries []plan.Entry, err error) {
+	if len(processes) > maxEntries {
+		return nil, fmt.Errorf("the runtime configuration has %d entries: at most %d are allowed", len(processes),
+			maxEntries)
+	}
+	for i, p := range processes {
+		if p.LaunchPath == "" || p.ConcurrentExecutions < 1 || p.ConcurrentExecutions > maxCount {
+			return nil, fmt.Errorf("entry %d of the runtime configuration: it needs a LaunchPath, and "+
+				"ConcurrentExecutions of 1 to %d", i+1, maxCount)
+		}
+		entries = append(entries, plan.Entry{LaunchPath: p.LaunchPath, Parameters: p.Parameters,
+			Count: int(p.ConcurrentExecutions)})
+	}
+	return entries, nil
+}

@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package supervisor
+
+import "syscall"
+
+// bind does nothing: the system has no such binding.
+func bind(*syscall.SysProcAttr) {}

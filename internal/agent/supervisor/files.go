@@ -1,0 +1,77 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/muster-gg/muster/internal/agent/plan"
+)
+
+const (
+	recordFile = "record.json"
+	endedFile  = "ended.json"
+	exitFile   = "exit.json"
+	claimFile  = "claim"
+	socketFile = "s"
+)
+
+// MaxSocketPath is the maximum length in bytes of the path of a Unix socket. Source: macOS, sys/un.h; Linux has 107.
+const MaxSocketPath = 103
+
+// A Record identifies a game server.
+type Record struct {
+	ID      string // process id for the service
+	Fleet   string
+	Compute string
+	Entry   plan.Entry
+	Port    int // leased for it; 0: none
+	Started time.Time
+}
+
+// A Spec is what a supervisor runs.
+type Spec struct {
+	Program string // absolute path
+	Args    []string
+	Dir     string   // working directory
+	Env     []string // NAME=value
+}
+
+// An Exit is the end of a game server.
+type Exit struct {
+	Code  int // exit code; -N: ended by signal N; -1 also if it is unknown
+	Ended time.Time
+}
+
+func writeJSON(dir, name string, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path+"~", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+"~", path)
+}
+
+func readJSON(dir, name string, value any) error {
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, value)
+}
+
+// claim creates the claim of a directory. False: it exists.
+func claim(dir string) (bool, error) {
+	f, err := os.OpenFile(filepath.Join(dir, claimFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if os.IsExist(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, f.Close()
+}

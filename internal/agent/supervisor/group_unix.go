@@ -1,0 +1,38 @@
+//go:build unix
+
+package supervisor
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// A group is the process group of a game server, which leads a session of its own.
+type group struct{}
+
+func (group) start(c *exec.Cmd) error {
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	bind(c.SysProcAttr)
+	return c.Start()
+}
+
+// signal asks the group to end, or ends it.
+func (group) signal(pid int, kill bool) {
+	s := syscall.SIGTERM
+	if kill {
+		s = syscall.SIGKILL
+	}
+	_ = syscall.Kill(-pid, s) // it may have ended
+}
+
+// exitCode returns the exit code, or the negative number of the signal.
+func exitCode(s *os.ProcessState) int {
+	if status, ok := s.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return -int(status.Signal())
+	}
+	return s.ExitCode()
+}
+
+// detach has a supervisor outlive this process, and the signals of its terminal.
+func detach(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
