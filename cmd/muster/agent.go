@@ -10,13 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/muster-gg/muster/internal/agent"
 	"github.com/muster-gg/muster/internal/agent/plan"
@@ -141,26 +139,26 @@ func (f *agentFlags) addFlags(command *cobra.Command) {
 	s.StringVar(&f.caFile, "ca-file", "", "PEM file of the CA to trust (environment MUSTER_CA_FILE)")
 	s.BoolVar(&f.keep, "keep-processes", false, "leave the game servers running when the agent is stopped")
 	s.BoolVar(&f.asMachine, "machine", false, "join a location with this machine")
-	f.machine.addFlags(s)
+	f.machine.addFlags(command)
 }
 
-// bothModes are the options that have an effect with and without --machine.
-var bothModes = []string{"machine", "location", "data", "port-range", "ca-file", "help"}
+// computeOptions have no effect with --machine.
+var computeOptions = []string{"fleet-id", "compute-name", "region", "ip-address", "dns-name", "certificate-path",
+	"gamelift-endpoint-override", "gamelift-credentials", "runtime-configuration", "game-session-log-bucket",
+	"gamelift-agent-log-bucket", "gamelift-agent-log-path", "log-credentials", "keep-processes"}
 
 // checkMode refuses options that have no effect with --machine, or without it.
-func (f *agentFlags) checkMode(given *pflag.FlagSet) (err error) {
-	var ofMachines pflag.FlagSet
-	new(machineFlags).addFlags(&ofMachines)
-	given.Visit(func(flag *pflag.Flag) {
-		switch ofMachine := ofMachines.Lookup(flag.Name) != nil; {
-		case slices.Contains(bothModes, flag.Name):
-		case ofMachine && !f.asMachine:
-			err = fmt.Errorf("--%s needs --machine", flag.Name)
-		case !ofMachine && f.asMachine:
-			err = fmt.Errorf("--%s has no effect with --machine", flag.Name)
+func (f *agentFlags) checkMode(given interface{ Changed(name string) bool }) error {
+	without, problem := machineOptions, "--%s needs --machine"
+	if f.asMachine {
+		without, problem = computeOptions, "--%s has no effect with --machine"
+	}
+	for _, name := range without {
+		if given.Changed(name) {
+			return fmt.Errorf(problem, name)
 		}
-	})
-	return err
+	}
+	return nil
 }
 
 // dataDir returns the directory of the agent.
@@ -215,7 +213,7 @@ func (f *agentFlags) config(ctx context.Context) (c agent.Config, err error) {
 	c = agent.Config{Fleet: f.fleet, Compute: f.compute, Data: f.data, Environ: f.environ, Keep: f.keep,
 		Log: slog.New(slog.NewTextHandler(f.stderr, nil))}
 	if c.LowPort, c.HighPort, err = parsePorts(f.ports); err != nil {
-		return c, fmt.Errorf("--port-range: %w", err)
+		return c, err
 	}
 	if f.runtime != "" {
 		if c.Runtime, err = agent.ParseRuntime([]byte(f.runtime)); err != nil {
@@ -272,7 +270,7 @@ func parsePorts(text string) (low, high int, err error) {
 	l, err1 := strconv.ParseUint(from, 10, 16)
 	h, err2 := strconv.ParseUint(to, 10, 16)
 	if !ok || err1 != nil || err2 != nil || l == 0 || l > h {
-		return 0, 0, fmt.Errorf("%q must be two ports such as 20000-29999", text)
+		return 0, 0, fmt.Errorf("--port-range is %q: must be two ports such as 20000-29999", text)
 	}
 	return int(l), int(h), nil
 }

@@ -11,7 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster/internal/agent/machine"
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
@@ -26,7 +26,11 @@ type machineFlags struct {
 	memory             int64
 }
 
-func (m *machineFlags) addFlags(f *pflag.FlagSet) {
+// machineOptions need --machine.
+var machineOptions = []string{"service", "token-file", "name", "ip", "dns", "cpus", "memory"}
+
+func (m *machineFlags) addFlags(command *cobra.Command) {
+	f := command.Flags()
 	f.StringVar(&m.service, "service", "", "with --machine: base URL of the service, such as "+
 		"wss://games.example.com:9080")
 	f.StringVar(&m.tokenFile, "token-file", "",
