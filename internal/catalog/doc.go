@@ -1,8 +1,8 @@
 // Package catalog is the state of a region's resources apart from what runs on them: custom locations, Anywhere fleets
 // with their locations, runtime configurations and event logs, the names of computes, aliases, game session queues,
-// matchmaking configurations and rule sets, tags, builds, buckets and objects, the recent creations of each creator, and
-// who may call: users, groups, roles, policies, access keys, identity providers, sign-ins and the saved views of the
-// console. It is small, rarely written, and the same on every node.
+// matchmaking configurations and rule sets, tags, builds, buckets and objects, the recent creations of each creator,
+// and who may call: users, groups, roles, policies, access keys, identity providers, sign-ins and the saved views of
+// the console. It is small, rarely written, and the same on every node.
 //
 // The package is a pure state machine. Decide returns the events for a command, Apply applies events and cannot fail,
 // Expire returns the events for expired records. Ids and times are parameters, nothing waits, and maps are walked in
@@ -57,15 +57,15 @@
 //     owner, and no user's key has the name of one of the root's.
 //   - From ViewLevel on there are saved views. They do not change the AccessVersion.
 //   - From BuildLevel on there are builds, buckets and objects. A build receives its bytes once: by its creation, or by
-//     the object that is uploaded for it. It is INITIALIZED until FinishBuild records the result of checking them. Bytes
-//     are kept outside; the caller deletes those to which nothing refers.
+//     the object that is uploaded for it. It is INITIALIZED until FinishBuild records the result of checking them.
+//     Bytes are kept outside; the caller deletes those to which nothing refers.
 //   - Limits are configuration. They apply to new resources and are not in the events.
 //
 // # Format
 //
 // Events lists the numbers of the event types and snapshot records: the catalog's are 1 to 99, of which 50 to 59, 80
-// to 89 and 98 are records, and 500 to 519, of which 515 to 519 are records. Number 99, and those between the groups of events, are free. In a snapshot the records
-// are grouped by type in the order of their numbers, and sorted by their keys. Fields are numbered within their type;
-// the fields of Attributes are 20 to 25 in every type that embeds them, and events that embed a record have its
-// numbers. Released numbers keep their meaning.
+// to 89 and 98 are records, and 500 to 519, of which 515 to 519 are records. Number 99, and those between the groups
+// of events, are free. In a snapshot the records are grouped by type in the order of their numbers, and sorted by
+// their keys. Fields are numbered within their type; the fields of Attributes are 20 to 25 in every type that embeds
+// them, and events that embed a record have its numbers. Released numbers keep their meaning.
 package catalog

@@ -124,4 +124,6 @@ func (d *Handler) builds(c *call) (*control.BuildList, error) {
 	return d.Region.BuildViews(q.Status, q.Limit, q.NextToken)
 }
 
-func (d *Handler) build(c *call) (*control.BuildView, error) { return d.Region.BuildView(c.PathValue("id")) }
+func (d *Handler) build(c *call) (*control.BuildView, error) {
+	return d.Region.BuildView(c.PathValue("id"))
+}

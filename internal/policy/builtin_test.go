@@ -53,11 +53,12 @@ func TestBuiltins(t *testing.T) {
 	want := map[string][]string{
 		"MusterAdministrator": Actions(),
 		"MusterOperator": filter(func(service, name string) bool {
-			return service == "gamelift" || service == "cloudwatch" || service == "s3" || service == "muster" && (!prefixed(name,
-				"User", "Group", "Role", "Assignment", "Policy", "Key", "Provider", "Settings", "RootKey", "Secret",
-				"Backup") || strings.HasSuffix(name,
-				"Read") ||
-				name == "PolicyCheck")
+			return service == "gamelift" || service == "cloudwatch" || service == "s3" ||
+				service == "muster" && (!prefixed(name,
+					"User", "Group", "Role", "Assignment", "Policy", "Key", "Provider", "Settings", "RootKey", "Secret",
+					"Backup") || strings.HasSuffix(name,
+					"Read") ||
+					name == "PolicyCheck")
 		}),
 		"MusterDeveloper": filter(func(service, name string) bool {
 			switch name {
@@ -82,8 +83,8 @@ func TestBuiltins(t *testing.T) {
 				name == "ConsoleUse") ||
 				service == "iam" && prefixed(name, "Get", "List") || name == "GetAccessKeyInfo"
 		}),
-		"MusterViewer": slices.Concat(metricReads, []string{"muster:BuildRead", "muster:ConsoleUse", "muster:EndedSessionRead",
-			"muster:EventRead", "muster:GameSessionRead", "muster:LegacyRead", "muster:NodeRead",
+		"MusterViewer": slices.Concat(metricReads, []string{"muster:BuildRead", "muster:ConsoleUse",
+			"muster:EndedSessionRead", "muster:EventRead", "muster:GameSessionRead", "muster:LegacyRead", "muster:NodeRead",
 			"muster:OverviewRead", "muster:PlacementRead", "muster:PlayerRead", "muster:RuleSetCheck",
 			"muster:SearchRead", "muster:TicketExplain", "muster:TicketRead"}),
 		"GameLiftFleetHost": gamelift(`DeregisterCompute DescribeCompute DescribeFleetAttributes
