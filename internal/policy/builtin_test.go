@@ -84,7 +84,8 @@ func TestBuiltins(t *testing.T) {
 				service == "iam" && prefixed(name, "Get", "List") || name == "GetAccessKeyInfo"
 		}),
 		"MusterViewer": slices.Concat(metricReads, []string{"muster:BuildRead", "muster:ConsoleUse",
-			"muster:EndedSessionRead", "muster:EventRead", "muster:GameSessionRead", "muster:LegacyRead", "muster:NodeRead",
+			"muster:EndedSessionRead", "muster:EventRead", "muster:GameSessionRead", "muster:LegacyRead",
+			"muster:NodeRead",
 			"muster:OverviewRead", "muster:PlacementRead", "muster:PlayerRead", "muster:RuleSetCheck",
 			"muster:SearchRead", "muster:TicketExplain", "muster:TicketRead"}),
 		"GameLiftFleetHost": gamelift(`DeregisterCompute DescribeCompute DescribeFleetAttributes
