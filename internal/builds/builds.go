@@ -1,11 +1,11 @@
 // Package builds checks the archives of builds: zip files with the files of a game server.
 //
-// An archive may come from anybody who may upload a build, and machines unpack it. So Check reads all of it, and rejects
-// names that lead out of the directory, links that do, names that are one file on a case-insensitive system, entries
-// that are neither files nor links, wrong checksums, and archives that unpack to far more than their size.
+// Machines unpack an archive that a client has made. So Check reads all of it, and rejects names that lead out of the
+// directory, links that do, names that are one file on a case-insensitive system, entries that are neither files nor
+// links, wrong checksums, and archives that unpack to far more than their size.
 //
-// The tree hash identifies what a machine has after unpacking, however it was packed: the SHA-256 of all files and links
-// in the order of their paths, each as
+// The tree hash identifies what a machine has after unpacking, however it was packed: the SHA-256 of all files and
+// links in the order of their paths, each as
 //
 //	length of the path (4 bytes, big-endian), path, mode (4 bytes: 1<<31 for a link, and the permissions),
 //	SHA-256 of the content or of the link's target (32 bytes)

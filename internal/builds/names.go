@@ -8,8 +8,8 @@ import (
 
 const maxName = 1024 // bytes of a path
 
-// checkName rejects the name of an entry that is not the path of a file below the root on every system that the build is
-// for. Directories end with a slash.
+// checkName rejects the name of an entry that is not the path of a file below the root on every system that the build
+// is for. Directories end with a slash.
 func checkName(name string, windows bool) error {
 	path := strings.TrimSuffix(name, "/")
 	switch {

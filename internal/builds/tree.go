@@ -29,7 +29,8 @@ func newTree(fold bool) *tree {
 	return &tree{fold: fold, kinds: map[string]kind{}, given: map[string]bool{}, target: map[string]string{}}
 }
 
-// key returns the form in which paths are compared. ToUpper first: some letters have an upper-case form alone in common.
+// key returns the form in which paths are compared. ToUpper is first: some letters have only their upper-case form in
+// common.
 func (t *tree) key(path string) string {
 	if t.fold {
 		return strings.ToLower(strings.ToUpper(path))
@@ -83,7 +84,8 @@ const (
 func (t *tree) checkLinks() error {
 	for _, path := range t.links {
 		if !t.within(path) {
-			return invalid("link %q leads out of the build: its target is %q", shown(path), shown(t.target[t.key(path)]))
+			return invalid("link %q leads out of the build: its target is %q", shown(path),
+				shown(t.target[t.key(path)]))
 		}
 	}
 	return nil

@@ -57,8 +57,8 @@
 //     owner, and no user's key has the name of one of the root's.
 //   - From ViewLevel on there are saved views. They do not change the AccessVersion.
 //   - From BuildLevel on there are builds, buckets and objects. A build receives its bytes once: by its creation, or by
-//     the object that is uploaded for it. It is INITIALIZED until FinishBuild records the result of checking them. Bytes
-//     are kept outside; the caller deletes those to which nothing refers.
+//     the object that is uploaded for it. It is INITIALIZED until FinishBuild records the result of checking them.
+//     Bytes are kept outside; the caller deletes those to which nothing refers.
 //   - From MachineLevel on there are machines and their join tokens. A token is stored as
 //     its hash, and deleted by the join that uses it. A machine is known by its key: with
 //     the same key it may join again, with another offer, without a token. Whether it is
@@ -69,9 +69,8 @@
 // # Format
 //
 // Events lists the numbers of the event types and snapshot records: the catalog's are 1 to 99, of which 50 to 59, 80
-// to 89 and 98 are records, and from 500 on, of which 515 to 519, 530 and 531 are records. Number 99, and those between
-// the groups of events, are free. In a snapshot the records
-// are grouped by type in the order of their numbers, and sorted by their keys. Fields are numbered within their type;
-// the fields of Attributes are 20 to 25 in every type that embeds them, and events that embed a record have its
-// numbers. Released numbers keep their meaning.
+// to 89 and 98 are records, and from 500 on, of which 515 to 519, 530 and 531 are records. Number 99, and those
+// between the groups of events, are free. In a snapshot the records are grouped by type in the order of their numbers,
+// and sorted by their keys. Fields are numbered within their type; the fields of Attributes are 20 to 25 in every type
+// that embeds them, and events that embed a record have its numbers. Released numbers keep their meaning.
 package catalog

@@ -34,9 +34,9 @@ type Limits struct {
 
 // DefaultLimits returns limits for a service with one operator: mostly far above the AWS quotas (20 locations, 10
 // fleets, 4 locations and 100 computes per fleet, 100 aliases, 10 sessions per creator in up to 60 minutes, 1,000
-// builds), which protect a shared service. AWS allows 50 tags per resource everywhere, 6,144 characters in a managed policy and 2
-// access keys of a user. Source: API reference, "Service quotas"; AWS tagging guide; IAM user guide, "IAM and AWS STS
-// quotas".
+// builds), which protect a shared service. AWS allows 50 tags per resource everywhere, 6,144 characters in a managed
+// policy and 2 access keys of a user. Source: API reference, "Service quotas"; AWS tagging guide; IAM user guide, "IAM
+// and AWS STS quotas".
 func DefaultLimits() Limits {
 	return Limits{
 		Locations:                 200,

@@ -122,8 +122,8 @@ func (s *State) checkUpload(id string) error {
 	case !ok:
 		return buildNotFound(id)
 	case b.Hash != "" || b.Status != BuildInitialized:
-		return fault.New(fault.AccessDenied, "Build %s has its files, and they cannot be changed. Create another build.",
-			id)
+		return fault.New(fault.AccessDenied,
+			"Build %s has its files, and they cannot be changed. Create another build.", id)
 	}
 	return nil
 }

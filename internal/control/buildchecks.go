@@ -25,13 +25,14 @@ const (
 	sweepInterval = time.Hour
 )
 
-// A buildRunner checks the bytes of builds, one after the other, and deletes bytes to which nothing refers. The builds to
-// check are those of the catalog: after a restart it continues with them.
+// A buildRunner checks the bytes of builds, one after the other, and deletes bytes to which nothing refers. The builds
+// to check are those of the catalog: after a restart it continues with them.
 type buildRunner struct {
-	wake  chan struct{} // 1
+	wake chan struct{} // with room for one
+
 	mu    sync.Mutex
-	swept bool                     // a sweep is not wanted
-	wait  map[string]chan struct{} // closed when the check of a build has ended
+	swept bool                     // no sweep is wanted
+	wait  map[string]chan struct{} // by build; closed when its check has ended
 }
 
 func newBuildRunner() *buildRunner {
@@ -120,7 +121,7 @@ func (p *Plane) checkBuild(ctx context.Context, b *catalog.Build) error {
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	content, err := builds.Check(ctx, f, b.Size, builds.Limits{
 		Windows: strings.HasPrefix(b.OperatingSystem, "WINDOWS"), MaxUnpacked: p.cfg.MaxBuildSize,
 	})

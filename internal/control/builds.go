@@ -23,8 +23,8 @@ const (
 )
 
 // noObjects says why a region does not keep the bytes of builds.
-const noObjects = "This region does not keep builds: its nodes are a cluster, and the bytes of a build would be on one " +
-	"of them alone. Only a region of one node keeps builds in this release."
+const noObjects = "This region does not keep builds: its nodes are a cluster, and the bytes of a build would be on " +
+	"one of them alone. Only a region of one node keeps builds in this release."
 
 // keepsObjects reports whether the bytes of builds and objects can be kept.
 func (p *Plane) keepsObjects() bool { return p.cfg.Objects != nil && p.cfg.Cluster == nil }

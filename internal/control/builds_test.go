@@ -167,8 +167,8 @@ func TestBuildOfAnObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := func(bucket, key, version string) *wire.CreateBuildInput {
-		return &wire.CreateBuildInput{StorageLocation: &wire.S3Location{Bucket: bucket, Key: key, ObjectVersion: version,
-			RoleArn: "arn:aws:iam::111122223333:role/x"}}
+		return &wire.CreateBuildInput{StorageLocation: &wire.S3Location{Bucket: bucket, Key: key,
+			ObjectVersion: version, RoleArn: "arn:aws:iam::111122223333:role/x"}}
 	}
 	out := w.createBuild(from("games", "a.zip", "null"))
 	if out.UploadCredentials != nil || out.StorageLocation != nil {
@@ -184,7 +184,8 @@ func TestBuildOfAnObject(t *testing.T) {
 	if b := w.createBuild(from("games", "b.zip", "")).Build; b.Status != wire.BuildStatusFailed {
 		t.Errorf("%+v", b)
 	}
-	for _, in := range []*wire.CreateBuildInput{from("games", "a.zip", "v1"), from("", "a.zip", ""), from("games", "", "")} {
+	for _, in := range []*wire.CreateBuildInput{from("games", "a.zip", "v1"), from("", "a.zip", ""),
+		from("games", "", "")} {
 		if _, err := w.CreateBuild(w.ctx, in); !fault.Is(err, fault.InvalidRequest) {
 			t.Errorf("%+v: %v", in.StorageLocation, err)
 		}
@@ -326,7 +327,8 @@ func TestObjectCatalog(t *testing.T) {
 		prefix, after string
 		want          int
 	}{
-		{"", "", 1}, {"1111", "", 1}, {testAccount + "/build-", "", 1}, {"x", "", 0}, {"", key, 0}, {"", "0", 1}, {"", "2", 0},
+		{"", "", 1}, {"1111", "", 1}, {testAccount + "/build-", "", 1}, {"x", "", 0}, {"", key, 0}, {"", "0", 1},
+		{"", "2", 0},
 	} {
 		list, err := c.List(w.ctx, builds, l.prefix, l.after, 10)
 		if err != nil || len(list) != l.want {

@@ -16,8 +16,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// An ObjectCatalog is the buckets and objects of a region for the endpoint of S3. The bucket of builds exists always: it
-// has the uploaded objects of builds, each of which can be put once.
+// An ObjectCatalog is the buckets and objects of a region for the endpoint of S3. The bucket of builds exists always:
+// it has the uploaded objects of builds, each of which can be put once.
 type ObjectCatalog struct{ *Plane }
 
 var _ objects.Catalog = ObjectCatalog{}
@@ -60,7 +60,7 @@ func s3Error(err error, conflict objects.Code) error {
 	if !ok {
 		return err
 	}
-	code := objects.InternalError
+	var code objects.Code
 	switch f.Kind {
 	case fault.NotFound:
 		code = objects.NoSuchBucket

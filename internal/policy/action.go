@@ -13,8 +13,8 @@ const (
 	iamActions        = "CreateAccessKey CreateUser DeleteAccessKey DeleteUser DeleteUserPolicy" +
 		" GetAccessKeyLastUsed GetUser GetUserPolicy ListAccessKeys ListUserPolicies ListUsers PutUserPolicy" +
 		" UpdateAccessKey"
-	musterActions = "AssignmentDelete AssignmentPut AuditRead BackupCreate BuildRead ConsoleUse EndedSessionRead EventRead" +
-		" GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate LegacyRead" +
+	musterActions = "AssignmentDelete AssignmentPut AuditRead BackupCreate BuildRead ConsoleUse EndedSessionRead" +
+		" EventRead GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate LegacyRead" +
 		" LogRead MachineDelete MachineDrain MachineRead MachineTokenCreate MachineTokenDelete MachineTokenRead" +
 		" NodeRead NodeRemove OverviewRead PlacementRead PlayerRead PlayerRelease PolicyCheck" +
 		" PolicyDelete PolicyPut PolicyRead ProviderDelete ProviderPut ProviderRead RoleDelete RolePut" +

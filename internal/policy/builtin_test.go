@@ -53,11 +53,12 @@ func TestBuiltins(t *testing.T) {
 	want := map[string][]string{
 		"MusterAdministrator": Actions(),
 		"MusterOperator": filter(func(service, name string) bool {
-			return service == "gamelift" || service == "cloudwatch" || service == "s3" || service == "muster" && (!prefixed(name,
-				"User", "Group", "Role", "Assignment", "Policy", "Key", "Provider", "Settings", "RootKey", "Secret",
-				"Backup") || strings.HasSuffix(name,
-				"Read") ||
-				name == "PolicyCheck")
+			return service == "gamelift" || service == "cloudwatch" || service == "s3" ||
+				service == "muster" && (!prefixed(name,
+					"User", "Group", "Role", "Assignment", "Policy", "Key", "Provider", "Settings", "RootKey", "Secret",
+					"Backup") || strings.HasSuffix(name,
+					"Read") ||
+					name == "PolicyCheck")
 		}),
 		"MusterDeveloper": filter(func(service, name string) bool {
 			switch name {
