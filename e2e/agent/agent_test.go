@@ -1,5 +1,5 @@
-// Package agent has the end-to-end tests of muster agent: the real program, with a service in this process, and game
-// servers.
+//go:build unix
+
 package agent
 
 import (
@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -51,9 +50,6 @@ type box struct {
 
 func newBox(t *testing.T) *box {
 	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("the agent is killed with signals")
-	}
 	path, err := build()
 	if err != nil {
 		t.Fatal(err)
