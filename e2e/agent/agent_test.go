@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		if binaries, err = os.MkdirTemp("", "muster-agent-"); err != nil {
 			panic(err)
 		}
-		defer os.RemoveAll(binaries)
+		defer func() { _ = os.RemoveAll(binaries) }()
 		return m.Run()
 	}())
 }
@@ -72,7 +72,7 @@ func newBox(t *testing.T) *box {
 			b.agent.Stop()
 			b.agent.AwaitEnd()
 		}
-		os.RemoveAll(data)
+		_ = os.RemoveAll(data) // of the test alone
 	})
 	return b
 }
@@ -108,7 +108,7 @@ func (b *box) awaitReady(n int) {
 	mustertest.Eventually(b, fmt.Sprint(n, " processes are ready"), func() bool { return b.ready() == n })
 }
 
-// started are the numbers of the processes that the present run of the agent has started or adopted.
+// processes returns the numbers of the game servers in the events of the agent's log.
 func (b *box) processes(event string) (pids []string) {
 	for _, m := range regexp.MustCompile(event+`" process=\S+ pid=(\d+)`).FindAllStringSubmatch(b.agent.Log.Tail(), -1) {
 		pids = append(pids, m[1])

@@ -79,7 +79,7 @@ func launch(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	p, err := Start(filepath.Join(dir, "p"), record,
 		Spec{Program: os.Args[0], Args: []string{"game", "a", ""}, Dir: "/", Env: []string{"GAME=arena"}},
 		command(filepath.Join(dir, "p")))
