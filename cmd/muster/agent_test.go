@@ -35,7 +35,8 @@ func TestAgentEnvironment(t *testing.T) {
 }
 
 func TestAgentMisuse(t *testing.T) {
-	complete := []string{"agent", "-f", "fleet-1", "-c", "box-1", "-r", "us-west-2", "-loc", "custom-lab", "--data", "/d"}
+	complete := []string{"agent", "-f", "fleet-1", "-c", "box-1", "-r", "us-west-2", "-loc", "custom-lab",
+		"--data", "/d"}
 	for _, c := range []struct {
 		environ, args []string
 		want          string

@@ -149,7 +149,7 @@ func (f *fakeService) run(change ...func(*Config)) (stop func()) {
 		if err := <-ended; err != nil {
 			f.Errorf("Run: %v", err)
 		}
-		os.RemoveAll(data)
+		_ = os.RemoveAll(data) // of the test alone
 	})
 	return stop
 }

@@ -52,7 +52,8 @@ type process struct {
 	killAt       time.Time // zero: it is not to end, or was killed
 }
 
-// New returns a machine for a compute that is Initializing. It leases the ports from low to high for {port}; 0 for none.
+// New returns a machine for a compute that is Initializing. It leases the ports from low to high for {port}; 0 for
+// none.
 func New(low, high int) *Machine {
 	return &Machine{
 		status: Initializing, pace: firstPace, processes: map[string]*process{}, backoff: map[program]*backoff{},

@@ -48,7 +48,8 @@ func (r Reason) EventCode() string {
 func (r Reason) known() bool {
 	switch r {
 	case NormalTermination, Crashed, InvalidPath, InitTimeout, Unhealthy, ComputeShuttingDown, "CUSTOMER_INITIATED",
-		"SERVER_PROCESS_FORCE_TERMINATED", "SERVER_PROCESS_PROCESS_EXIT_TIMEOUT", "SERVER_PROCESS_PROCESS_READY_TIMEOUT":
+		"SERVER_PROCESS_FORCE_TERMINATED", "SERVER_PROCESS_PROCESS_EXIT_TIMEOUT",
+		"SERVER_PROCESS_PROCESS_READY_TIMEOUT":
 		return true
 	}
 	return false

@@ -5,8 +5,8 @@
 //
 //	record.json   which process this is; renamed to ended.json when its end was reported
 //	s             Unix socket of the supervisor
-//	claim         created by the supervisor before it starts the game server, or by an agent that found none: whichever
-//	              is first decides whether the game server starts
+//	claim         created by the supervisor before it starts the game server, or by an agent that found none: the
+//	              first one decides whether the game server starts
 //	exit.json     how it ended
 //	output.log    the newest lines of its output; output.1.log has those before
 //

@@ -1,3 +1,5 @@
+//go:build unix
+
 package supervisor
 
 import (
@@ -11,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -74,14 +75,11 @@ type server struct {
 
 func launch(t *testing.T) *server {
 	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("the tests send signals")
-	}
 	dir, err := os.MkdirTemp("", "m") // short enough for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	p, err := Start(filepath.Join(dir, "p"), record,
 		Spec{Program: os.Args[0], Args: []string{"game", "a", ""}, Dir: "/", Env: []string{"GAME=arena"}},
 		command(filepath.Join(dir, "p")))
