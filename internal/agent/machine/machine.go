@@ -29,7 +29,7 @@ import (
 const (
 	// firstPause is the longest pause before a closed socket is opened again; each failure doubles it up to maxPause.
 	firstPause = 4 * time.Second
-	maxPause   = 30 * time.Second
+	maxPause   = 15 * time.Second
 
 	// dialLimit is how long a handshake may take.
 	dialLimit = 15 * time.Second
