@@ -1,8 +1,8 @@
 // Package catalog is the state of a region's resources apart from what runs on them: custom locations, Anywhere fleets
 // with their locations, runtime configurations and event logs, the names of computes, aliases, game session queues,
 // matchmaking configurations and rule sets, tags, the recent creations of each creator, and who may call: users,
-// groups, roles, policies, access keys, identity providers, sign-ins and the saved views of the console; and the
-// machines that have joined a location. It is small,
+// groups, roles, policies, access keys, identity providers, sign-ins and the saved views of the console; and the machines
+// that have joined a location. It is small,
 // rarely written, and the same on every node.
 //
 // The package is a pure state machine. Decide returns the events for a command, Apply applies events and cannot fail,
