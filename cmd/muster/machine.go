@@ -51,8 +51,8 @@ arrive, RECONNECTING for 30 seconds without one, then LOST.`,
 		}
 		all.Machines = all.Machines[:min(len(all.Machines), limit)]
 		return o.show(all, func(to io.Writer) {
-			o.line(to, cells{"MACHINE", "LOCATION", "STATUS", "DRAINED", "CPUS", "MEMORY MIB", "VERSION", "LAST REPORT"},
-				"IP", "DNS", "PORTS", "OS", "ARCH", "LOAD", "FREE MIB", "GENERATION", "JOINED")
+			o.line(to, cells{"MACHINE", "LOCATION", "STATUS", "DRAINED", "CPUS", "MEMORY MIB", "VERSION",
+				"LAST REPORT"}, "IP", "DNS", "PORTS", "OS", "ARCH", "LOAD", "FREE MIB", "GENERATION", "JOINED")
 			for _, m := range all.Machines {
 				o.line(to, cells{m.Name, m.Location, string(m.Status), m.Drained, m.CPUs, m.MemoryMiB, m.Version,
 					m.LastReport}, m.IP, m.DNS, m.PortRange, m.OS, m.Arch, optionalText(m.Load),

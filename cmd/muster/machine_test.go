@@ -208,7 +208,8 @@ func TestMachine(t *testing.T) {
 	agent.want(t, exitFailure, "was deleted")
 	do(exitFailure, "machine drain box-1", "NotFoundException")
 	do(exitOK, "machine list", "LAST REPORT")
-	if err := os.WriteFile(token, []byte(do(exitOK, "machine token create --location custom-office")), 0o600); err != nil {
+	another := do(exitOK, "machine token create --location custom-office")
+	if err := os.WriteFile(token, []byte(another), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	startAgent(t, append(args, "--token-file", token)...)

@@ -146,7 +146,8 @@ func (o *api) machines() {
 	o.ask(200, "GET", "/v1/machine-tokens", "")
 	o.ask(200, "DELETE", "/v1/machine-tokens/"+unused.text("id"), "")
 	m, err := machine.Open(machine.Config{
-		Service: o.HTTP, Name: "box-1", Data: o.TempDir(), Load: machine.MeasureLoad, Log: slog.New(slog.DiscardHandler),
+		Service: o.HTTP, Name: "box-1", Data: o.TempDir(), Load: machine.MeasureLoad,
+		Log:   slog.New(slog.DiscardHandler),
 		Token: func() (string, error) { return made.text("token"), nil },
 		Offer: protocol.Offer{MilliCPUs: 1500, MemoryMiB: 2048, PortFirst: 1, PortLast: 2, Version: "v1"},
 	})

@@ -42,8 +42,8 @@ func (s *State) Deadline() event.Time {
 }
 
 // Expire returns the events for expired records, oldest first, without changing s: creations, sign-ins, join tokens of
-// machines, and after Retention fleet events and TERMINATED fleets. Their number is bounded; if Deadline has still passed after they are
-// applied, there are more.
+// machines, and after Retention fleet events and TERMINATED fleets. Their number is bounded; if Deadline has still
+// passed after they are applied, there are more.
 func (s *State) Expire(now event.Time) (events []Event) {
 	s.dues.Scan(func(key string, _ struct{}) bool {
 		at, kind, id := parseDue(key)

@@ -179,8 +179,8 @@ func (c JoinMachine) decide(s *State, now event.Time) ([]Event, error) {
 	case len(c.Token) == 0:
 		return nil, fault.New(fault.AccessDenied, "Machine %s has not joined. Start it with a join token.", m.Name)
 	case !ok || !bytes.Equal(t.Hash, c.Token) || t.Expires <= now:
-		return nil, fault.New(fault.AccessDenied, "The join token is not valid: it was used or revoked, or has expired. "+
-			"Create another one.")
+		return nil, fault.New(fault.AccessDenied, "The join token is not valid: it was used or revoked, or has "+
+			"expired. Create another one.")
 	case m.Location != "" && m.Location != t.Location:
 		return nil, fault.New(fault.AccessDenied, "The join token is not for location %s", m.Location)
 	}

@@ -44,7 +44,8 @@ func (w *world) machineCommand() Command {
 	}
 	o := offer
 	o.MilliCPUs += w.r.Int32N(2)
-	return JoinMachine{Name: name, Location: location, Key: machineKey(byte(w.r.IntN(2))), Offer: o, Token: tokenHash(n)}
+	return JoinMachine{Name: name, Location: location, Key: machineKey(byte(w.r.IntN(2))), Offer: o,
+		Token: tokenHash(n)}
 }
 
 // checkMachines holds what is true of the machines of every reachable catalog.
@@ -147,8 +148,8 @@ func TestJoinMachine(t *testing.T) {
 		{name: "another offer", given: []Event{&drained},
 			when: with(func(c *JoinMachine) { c.Offer.MilliCPUs, c.Token = 4000, nil }), then: []Event{&larger}},
 		{name: "another key", given: []Event{joined, token}, when: with(func(c *JoinMachine) { c.Key = machineKey(2) }),
-			fault: fault.AccessDenied, text: "Machine box has joined with another key. Choose another name, or delete " +
-				"that machine first."},
+			fault: fault.AccessDenied, text: "Machine box has joined with another key. Choose another name, or " +
+				"delete that machine first."},
 		{name: "another location", given: []Event{joined},
 			when: with(func(c *JoinMachine) { c.Location = "eu-west-1" }), fault: fault.Conflict},
 	}
@@ -167,7 +168,8 @@ func TestJoinMachine(t *testing.T) {
 		"long DNS name":   func(c *JoinMachine) { c.Offer.DNS = strings.Repeat("x", 254) },
 		"version of two":  func(c *JoinMachine) { c.Offer.Version = "a b" },
 	} {
-		scenes = append(scenes, scene{name: name, given: []Event{token}, when: with(change), fault: fault.InvalidRequest})
+		scenes = append(scenes, scene{name: name, given: []Event{token}, when: with(change),
+			fault: fault.InvalidRequest})
 	}
 	play(t, scenes)
 }

@@ -24,7 +24,8 @@ func TestMachines(t *testing.T) {
 	w.answers["DELETE /v1/machines/box-2"] = `{}`
 	w.leads("/console/machines/box-1/drain", nil, "/console/machines?done=machine-drained")
 	w.leads("/console/machines/box-2/undrain", nil, "/console/machines?done=machine-undrained")
-	w.leads("/console/machines/box-2/delete", url.Values{"confirm": {"box-2"}}, "/console/machines?done=machine-deleted")
+	w.leads("/console/machines/box-2/delete", url.Values{"confirm": {"box-2"}},
+		"/console/machines?done=machine-deleted")
 	w.shows("POST", "/console/machines/box-2/delete", url.Values{"confirm": {"box"}}, 400, "Type the name")
 	w.fails["DELETE /v1/machines/box-1"] = fault.New(fault.Conflict, "Machine box-1 is used.")
 	w.shows("POST", "/console/machines/box-1/delete", url.Values{"confirm": {"box-1"}}, 409, "Machine box-1 is used.")

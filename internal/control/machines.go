@@ -178,7 +178,8 @@ func (p *Plane) CreateMachineToken(ctx context.Context, in MachineTokenInput) (*
 	token := joinTokenPrefix + base64.RawURLEncoding.EncodeToString(secret)
 	hash, now := machines.TokenHash(token), p.cfg.Clock.Now()
 	expires := event.At(now.Add(time.Duration(in.TTLSeconds) * time.Second))
-	if err := p.Change(ctx, catalog.CreateMachineToken{Hash: hash, Location: in.Location, Expires: expires}); err != nil {
+	err := p.Change(ctx, catalog.CreateMachineToken{Hash: hash, Location: in.Location, Expires: expires})
+	if err != nil {
 		return nil, err
 	}
 	return &MachineTokenCreated{MachineTokenRow{catalog.MachineTokenID(hash), in.Location, event.At(now).Time(),

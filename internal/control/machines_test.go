@@ -200,7 +200,7 @@ func TestMachinesOfThreeNodes(t *testing.T) {
 	if _, err := n.worlds[0].DrainMachine(n.worlds[0].ctx, "box", false); err != nil {
 		t.Error(err)
 	}
-	n.worlds[1].await("the end of the drain reaches the machine", func() bool { return socket.newest().Generation == 3 })
+	n.worlds[1].await("the end of the drain reaches it", func() bool { return socket.newest().Generation == 3 })
 	socket.Disconnected()
 	same(machines.Reconnecting, false)
 	if _, err := n.worlds[2].joinMachine("box", "", "", 1); err != nil { // another node, with the key

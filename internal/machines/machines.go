@@ -21,8 +21,8 @@ type Connector interface {
 	// RegionID returns what challenges name.
 	RegionID() string
 
-	// Join adds a machine whose signature was verified, or finds it. The error is a *fault.Error: AccessDenied for a bad
-	// token or another key; Conflict for another location; InvalidRequest; else internal.
+	// Join adds a machine whose signature was verified, or finds it. The error is a *fault.Error: AccessDenied for a
+	// bad token or another key; Conflict for another location; InvalidRequest; else internal.
 	Join(ctx context.Context, r Request) (Connection, error)
 }
 
@@ -156,8 +156,8 @@ func offerFrom(o *protocol.Offer) catalog.MachineOffer {
 		PortFirst: o.PortFirst, PortLast: o.PortLast, Version: o.Version, OS: o.OS, Arch: o.Arch}
 }
 
-// pushWanted sends the state that is wanted, unless the machine has it. NotFound if the machine was deleted, AccessDenied
-// if another one has its name.
+// pushWanted sends the state that is wanted, unless the machine has it. NotFound if the machine was deleted,
+// AccessDenied if another one has its name.
 func (c *connection) pushWanted(s *catalog.State) error {
 	m, ok := s.Machine(c.name)
 	switch {

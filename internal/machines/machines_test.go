@@ -105,7 +105,8 @@ func (w *world) join(n *Machines, token string) *peer {
 
 func (w *world) report(p *peer) {
 	w.t.Helper()
-	if err := p.Observed(w.t.Context(), &protocol.Observed{Generation: 1, Offer: offered, Load: new(0.25)}); err != nil {
+	err := p.Observed(w.t.Context(), &protocol.Observed{Generation: 1, Offer: offered, Load: new(0.25)})
+	if err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -71,7 +71,7 @@ var notes = map[string]string{
 	"POST /v1/machines/{name}/undrain":          "end the draining of a machine; answers the machine",
 	"DELETE /v1/machines/{name}":                "delete a machine that is drained or LOST",
 	"GET /v1/machine-tokens":                    "join tokens that were not used, without their texts",
-	"POST /v1/machine-tokens":                   "create a join token: `location`, `ttlSeconds`; it is in this answer only",
+	"POST /v1/machine-tokens":                   "create a join token: `location`, `ttlSeconds`; shown this once",
 	"DELETE /v1/machine-tokens/{id}":            "revoke a join token that was not used",
 	"GET /v1/shards":                            "[the shards](#shards), and disks and versions of the nodes",
 	"GET /v1/legacy":                            "[old game servers](../how-to/keep-your-old-servers.md)",

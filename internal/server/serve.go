@@ -113,8 +113,8 @@ func (s *service) endpoints(key access.KeyPair) config.Endpoints {
 }
 
 // closeEndpoints waits for requests in progress and closes the sockets of server processes, agents and machines,
-// which then reconnect elsewhere or later. The session gateway is first and has half of the time, because its requests wait for
-// server processes.
+// which then reconnect elsewhere or later. The session gateway is first and has half of the time, because
+// its requests wait for server processes.
 func (s *service) closeEndpoints() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package machine is the client side of a machine agent: it joins a location of a service, and keeps the machine's state
-// there up to date. Package protocol describes the messages. It imports nothing of the service.
+// Package machine is the client side of a machine agent: it joins a location of a service, and keeps the state of the
+// machine there up to date. Package protocol describes the messages. It imports nothing of the service.
 //
 // A service that restarts, an agent that restarts and a network that fails are one path: the socket is closed, and
 // opened again with a growing pause. The pauses are random, so that many machines do not return at once.
@@ -29,7 +29,7 @@ import (
 const (
 	// firstPause is the longest pause before a closed socket is opened again; each failure doubles it up to maxPause.
 	firstPause = 4 * time.Second
-	maxPause   = 30 * time.Second
+	maxPause   = 15 * time.Second
 
 	// dialLimit is how long a handshake may take.
 	dialLimit = 15 * time.Second
@@ -153,7 +153,8 @@ func (m *Machine) Run(ctx context.Context) error {
 
 // connect opens a socket and serves it until it is closed. joined reports that the service accepted the machine.
 func (m *Machine) connect(ctx context.Context) (joined bool, err error) {
-	dialer := websocket.Dialer{HandshakeTimeout: dialLimit, TLSClientConfig: m.cfg.TLS, Proxy: http.ProxyFromEnvironment}
+	dialer := websocket.Dialer{HandshakeTimeout: dialLimit, TLSClientConfig: m.cfg.TLS,
+		Proxy: http.ProxyFromEnvironment}
 	ws, response, err := dialer.DialContext(ctx, m.url, nil)
 	if err != nil {
 		if response != nil {

@@ -2,8 +2,8 @@
 // the messages; their effects are behind machines.Connector.
 //
 // A socket is not authenticated until the machine has answered the challenge of the service. Until then it may take
-// joinLimit, and there are at most maxJoining of them, so that clients without a key cannot hold many; a machine that is
-// refused for that returns later, with jitter. A socket without a report for protocol.LostAfter is closed.
+// joinLimit, and there are at most maxJoining of them, so that clients without a key cannot hold many; a machine that
+// is refused for that returns later, with jitter. A socket without a report for protocol.LostAfter is closed.
 package machine
 
 import (

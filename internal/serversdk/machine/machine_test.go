@@ -353,8 +353,8 @@ func TestManyMachines(t *testing.T) {
 	defer cancel()
 	for i := range many {
 		token := w.token()
-		m, err := client.Open(client.Config{Service: w.url, Name: fmt.Sprint("box-", i), Data: t.TempDir(), Offer: offer,
-			Token: func() (string, error) { return token, nil }, Log: slog.New(slog.DiscardHandler)})
+		m, err := client.Open(client.Config{Service: w.url, Name: fmt.Sprint("box-", i), Data: t.TempDir(),
+			Offer: offer, Token: func() (string, error) { return token, nil }, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

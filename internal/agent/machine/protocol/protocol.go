@@ -96,7 +96,7 @@ type Instance struct {
 type Observed struct {
 	Generation    uint64   `json:"generation"` // of the Wanted that the machine acts on
 	Offer         Offer    `json:"offer"`
-	Load          *float64 `json:"load,omitempty"`          // average of running threads in the last minute; nil: unknown
+	Load          *float64 `json:"load,omitempty"`          // average of running threads in a minute; nil: unknown
 	FreeMemoryMiB *int64   `json:"freeMemoryMiB,omitempty"` // nil: unknown
 }
 

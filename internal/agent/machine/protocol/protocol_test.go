@@ -112,8 +112,8 @@ func TestRefusedMessages(t *testing.T) {
 
 // FuzzDecode: any bytes are refused, or read as a message within the bounds that is written alike.
 func FuzzDecode(f *testing.F) {
-	for _, m := range []any{&challenge, &Wanted{3, true, []Instance{{"i-1"}}, 10, 30}, &Refused{}, signed(challenge, "b"),
-		&Observed{3, offer, new(0.5), new(int64(512))}} {
+	for _, m := range []any{&challenge, &Wanted{3, true, []Instance{{"i-1"}}, 10, 30}, &Refused{},
+		signed(challenge, "b"), &Observed{3, offer, new(0.5), new(int64(512))}} {
 		f.Add(Encode(m))
 	}
 	f.Add([]byte(`{"type":"observed","load":1e400}`))
