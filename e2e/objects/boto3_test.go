@@ -75,8 +75,9 @@ func TestBoto3(t *testing.T) {
 			equal(t, "refused", seen.Refused, map[string][2]any{
 				"absent": {"NoSuchKey", 404.0}, "absent head": {"404", 404.0}, "absent bucket": {"NoSuchBucket", 404.0},
 				"acl": {"NotImplemented", 501.0}, "versions": {"NotImplemented", 501.0},
-				"tags": {"NotImplemented", 501.0}, "unmodified": {"304", 304.0}, "changed": {"PreconditionFailed", 412.0},
-				"range": {"InvalidRange", 416.0}, "full bucket": {"BucketNotEmpty", 409.0},
+				"tags": {"NotImplemented", 501.0}, "unmodified": {"304", 304.0},
+				"changed": {"PreconditionFailed", 412.0},
+				"range":   {"InvalidRange", 416.0}, "full bucket": {"BucketNotEmpty", 409.0},
 			})
 			s.expectPresigned(seen.Presigned, seen.PresignedPut, seen.Old, data)
 		}
@@ -94,7 +95,8 @@ func (s *server) expectPresigned(get, put, old string, data []byte) {
 	}
 	s.expectBytes("presigned", data, "")
 	status, body := s.do(http.MethodGet, old, nil)
-	if status != http.StatusBadRequest || !strings.Contains(html.UnescapeString(string(body)), "signature_version='s3v4'") {
+	if status != http.StatusBadRequest || !strings.Contains(html.UnescapeString(string(body)),
+		"signature_version='s3v4'") {
 		s.Errorf("version 2: %d %s", status, body)
 	}
 }

@@ -1,5 +1,5 @@
-// Package objects_test calls the endpoint of objects with the clients that people use, over the listener of the service,
-// with TLS and without.
+// Package objects_test calls the endpoint of objects with the clients that people use, over the listener of the
+// service, with TLS and without.
 package objects_test
 
 import (

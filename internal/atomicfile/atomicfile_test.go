@@ -3,6 +3,7 @@ package atomicfile_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/muster-gg/muster/internal/atomicfile"
@@ -31,5 +32,15 @@ func TestWriteReplacesAndLeavesNothing(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
 		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+func TestSyncDir(t *testing.T) {
+	dir := t.TempDir()
+	if err := atomicfile.SyncDir(dir); err != nil {
+		t.Error(err)
+	}
+	if err := atomicfile.SyncDir(filepath.Join(dir, "absent")); err == nil && runtime.GOOS != "windows" {
+		t.Error("synced a directory that does not exist")
 	}
 }

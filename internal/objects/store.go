@@ -118,8 +118,8 @@ func (s *Store) Open(hash string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// Renew keeps a blob from being deleted by Sweep for a while, for a caller that is about to store a reference to it. The
-// error is fs.ErrNotExist for one that does not exist.
+// Renew keeps a blob from being deleted by Sweep for a while, for a caller that is about to store a reference to it.
+// The error is fs.ErrNotExist for one that does not exist.
 func (s *Store) Renew(hash string) error {
 	path, err := s.path(hash)
 	if err != nil {

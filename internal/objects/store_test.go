@@ -121,7 +121,8 @@ func TestBlobs(t *testing.T) {
 func TestHashesAreNoPaths(t *testing.T) {
 	s := open(t, t.TempDir(), clockwork.NewFakeClockAt(now))
 	hash := commit(t, s, []byte("x"))
-	for _, bad := range []string{"", "..", "../../../etc/passwd", strings.ToUpper(hash), hash[1:], hash + "/", "zz" + hash[2:]} {
+	for _, bad := range []string{"", "..", "../../../etc/passwd", strings.ToUpper(hash), hash[1:], hash + "/",
+		"zz" + hash[2:]} {
 		f, err := s.Open(bad)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Open(%q): %v, %v", bad, f, err)
@@ -292,7 +293,8 @@ func TestUploadSurvivesRestart(t *testing.T) {
 		if parts, err := s.Parts(u, 2, 10); err != nil || len(parts) != 1 || parts[0] != b {
 			t.Errorf("%v, %v", parts, err)
 		}
-		o, err := s.Complete(u, []objects.Part{{Number: 2, ETag: a.ETag}, {Number: 7, ETag: b.ETag, Checksum: b.Checksum}})
+		o, err := s.Complete(u, []objects.Part{{Number: 2, ETag: a.ETag}, {Number: 7, ETag: b.ETag,
+			Checksum: b.Checksum}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -377,7 +379,8 @@ func TestEndedUploads(t *testing.T) {
 		_, part := s.PutPart(u, 1, "", write(t, s, []byte("x")))
 		_, parts := s.Parts(u, 0, 1)
 		_, complete := s.Complete(u, []objects.Part{{Number: 1}})
-		for what, err := range map[string]error{"Upload": upload, "PutPart": part, "Parts": parts, "Abort": s.Abort(u)} {
+		for what, err := range map[string]error{"Upload": upload, "PutPart": part, "Parts": parts,
+			"Abort": s.Abort(u)} {
 			if objects.CodeOf(err) != objects.NoSuchUpload {
 				t.Errorf("%s of %q: %v", what, id, err)
 			}

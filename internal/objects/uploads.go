@@ -39,7 +39,7 @@ type Upload struct {
 	ContentType string            `json:"contentType"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	Algorithm   Algorithm         `json:"algorithm,omitempty"` // of checksums; "": none
-	FullObject  bool              `json:"fullObject"`          // the object's checksum is of its bytes, not of checksums
+	FullObject  bool              `json:"fullObject"`          // the checksum is of the bytes, not of checksums
 	Initiated   time.Time         `json:"initiated"`
 }
 
@@ -138,8 +138,8 @@ func (s *Store) PutPart(u Upload, number int, checksum string, w *Writer) (Part,
 	return p, upload(atomicfile.SyncDir(dir))
 }
 
-// The file of a part holds its bytes, its record in JSON, and the length of the record in 4 bytes, big-endian. So a part
-// is replaced with its record at once.
+// The file of a part holds its bytes, its record in JSON, and the length of the record in 4 bytes, big-endian. So a
+// part is replaced with its record at once.
 func partPath(dir string, number int) string { return filepath.Join(dir, fmt.Sprintf("%05d", number)) }
 
 const maxRecord = 1 << 10
@@ -221,9 +221,9 @@ func (s *Store) Parts(u Upload, after, limit int) (parts []Part, err error) {
 }
 
 // Complete writes the given parts of an upload, in this order, as a blob, and returns what is known of the object then.
-// Number, ETag and, if it is given, Checksum of each part must be those of the part that was uploaded: else the error is
-// an *Error with the code InvalidPart, InvalidPartOrder or EntityTooSmall. The upload still exists; the caller ends it
-// with Abort once the object is in the catalog.
+// Number, ETag and, if it is given, Checksum of each part must be those of the part that was uploaded: else the error
+// is an *Error with the code InvalidPart, InvalidPartOrder or EntityTooSmall. The upload still exists; the caller ends
+// it with Abort once the object is in the catalog.
 func (s *Store) Complete(u Upload, want []Part) (o Object, err error) {
 	dir, err := s.dir(u.ID)
 	if err != nil {
@@ -297,7 +297,8 @@ func checkParts(dir string, want []Part) (parts []Part, err error) {
 
 func invalidPart(number int) *Error {
 	return Errorf(InvalidPart,
-		"Part %d was not uploaded, or has another ETag or checksum. Upload it, and list it with both as returned.", number)
+		"Part %d was not uploaded, or has another ETag or checksum. Upload it, and list it with both as returned.",
+		number)
 }
 
 // join appends a part, unless it was replaced meanwhile.
@@ -306,7 +307,7 @@ func join(to io.Writer, dir string, p Part, buf []byte) error {
 	if err != nil {
 		return upload(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was read
 	if got != p {
 		return invalidPart(p.Number)
 	}
@@ -317,8 +318,8 @@ func join(to io.Writer, dir string, p Part, buf []byte) error {
 	return err
 }
 
-// ETagOf returns the ETag of an object that consists of parts: the MD5 of their MD5 sums, and their number. An ETag of a
-// part that is no MD5 in hex counts as empty.
+// ETagOf returns the ETag of an object that consists of parts: the MD5 of their MD5 sums, and their number. An ETag of
+// a part that is no MD5 in hex counts as empty.
 func ETagOf(parts []Part) string {
 	h := md5.New()
 	for _, p := range parts {

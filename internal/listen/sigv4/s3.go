@@ -127,8 +127,8 @@ func (s *S3Signature) Chunks() *ChunkVerifier {
 	return &ChunkVerifier{&s.claim, s.key, s.claim.signature}
 }
 
-// Chunk verifies the signature of the next chunk, the last one included, whose data has the SHA-256 sum. The error is of
-// kind InvalidSignature.
+// Chunk verifies the signature of the next chunk, the last one included, whose data has the SHA-256 sum. The error is
+// of kind InvalidSignature.
 func (v *ChunkVerifier) Chunk(sum [sha256.Size]byte, signature string) error {
 	empty := sha256.Sum256(nil)
 	return v.next("-PAYLOAD", signature, hex.AppendEncode(append(hex.AppendEncode(nil, empty[:]), '\n'), sum[:]))
@@ -146,8 +146,8 @@ func (v *ChunkVerifier) next(kind, signature string, hashes []byte) error {
 		scope.date + "/" + scope.region + "/" + scope.service + "/" + terminator + "\n" + v.previous + "\n"
 	want := v.key.appendSignature(nil, append([]byte(text), hashes...))
 	if subtle.ConstantTimeCompare(want, []byte(signature)) != 1 {
-		return fault.New(fault.InvalidSignature, "The signature of a chunk does not match: the body was changed, or is "+
-			"not in the order in which it was signed.")
+		return fault.New(fault.InvalidSignature,
+			"The signature of a chunk does not match: the body was changed after it was signed.")
 	}
 	v.previous = signature
 	return nil

@@ -45,9 +45,10 @@ func (q *request) shownName() string {
 // verify returns the signature of the request, which is nil if it cannot be read, and sets the caller.
 func (q *request) verify(ctx context.Context) (*sigv4.S3Signature, error) {
 	if isV2(q.r.URL.RawQuery) || strings.HasPrefix(q.r.Header.Get("Authorization"), "AWS ") {
-		return nil, objects.Errorf(objects.InvalidRequest, "Signature Version 2 is not supported. Use Signature Version 4:"+
-			" with boto3, boto3.client('s3', config=botocore.config.Config(signature_version='s3v4')); with the AWS CLI, "+
-			"'aws configure set default.s3.signature_version s3v4'.")
+		return nil, objects.Errorf(objects.InvalidRequest,
+			"Signature Version 2 is not supported. Use Signature Version 4: with boto3, "+
+				"boto3.client('s3', config=botocore.config.Config(signature_version='s3v4')); "+
+				"with the AWS CLI, 'aws configure set default.s3.signature_version s3v4'.")
 	}
 	s, err := sigv4.ReadS3(&q.head)
 	if err != nil {

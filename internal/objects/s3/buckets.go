@@ -87,8 +87,9 @@ var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 func (q *request) createBucket(ctx context.Context) error {
 	_, noAddress := netip.ParseAddr(q.bucket)
 	if !bucketName.MatchString(q.bucket) || strings.Contains(q.bucket, "..") || noAddress == nil {
-		return objects.Errorf(objects.InvalidBucketName, "The bucket name %.64q is not valid: it must have 3 to 63 lower-"+
-			"case letters, digits, '.' and '-', begin and end with a letter or digit, and be no IP address.", q.bucket)
+		return objects.Errorf(objects.InvalidBucketName,
+			"The bucket name %.64q is not valid: it must have 3 to 63 lower-case letters, digits, '.' and '-', begin "+
+				"and end with a letter or digit, and be no IP address.", q.bucket)
 	}
 	_, release, err := q.small()
 	if err != nil {

@@ -44,8 +44,8 @@ type chunkedReader struct {
 }
 
 func newChunkedReader(body io.Reader, signed bool, chunks *sigv4.ChunkVerifier, trailer string) *chunkedReader {
-	return &chunkedReader{from: bufio.NewReaderSize(body, copyBuffer/4), signed: signed, chunks: chunks, trailer: trailer,
-		sum: sha256.New()}
+	return &chunkedReader{from: bufio.NewReaderSize(body, copyBuffer/4), signed: signed, chunks: chunks,
+		trailer: trailer, sum: sha256.New()}
 }
 
 // Read returns decoded data, and io.EOF when all of the body was read and verified.

@@ -34,7 +34,7 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		r := newRequest(http.MethodGet, "/", []byte(body))
-		r.Method, r.URL.Path, r.URL.RawPath, r.URL.RawQuery, r.RequestURI = method, u.Path, u.RawPath, u.RawQuery, target
+		r.Method, r.URL, r.RequestURI = method, u, target
 		for line := range strings.SplitSeq(headers, "\n") {
 			name, value, _ := strings.Cut(line, ":")
 			r.Header.Add(name, strings.TrimSpace(value))

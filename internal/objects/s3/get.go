@@ -21,7 +21,7 @@ func (q *request) getObject(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("object %s/%s: %w", q.bucket, q.key, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was read
 	q.setHeaders(o)
 	q.received() // there is no body, and the answer may take longer than a request may
 	http.ServeContent(&download{ResponseWriter: q.w, q: q}, q.r, "", o.Modified, f)

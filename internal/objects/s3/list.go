@@ -145,7 +145,8 @@ func (q *request) number(name string, least, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least {
-		return 0, objects.Errorf(objects.InvalidArgument, "The parameter '%s' must be a number of at least %d.", name, least)
+		return 0, objects.Errorf(objects.InvalidArgument, "The parameter '%s' must be a number of at least %d.",
+			name, least)
 	}
 	return min(n, most), nil
 }

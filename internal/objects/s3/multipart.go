@@ -48,7 +48,7 @@ func readAlgorithm(h http.Header, u *objects.Upload) error {
 		return nil
 	}
 	if u.Algorithm.New() == nil {
-		return notImplemented("The checksum '%.32s' is not implemented. Use one of %v.", u.Algorithm, objects.Algorithms)
+		return noAlgorithm(string(u.Algorithm))
 	}
 	cyclic := strings.HasPrefix(string(u.Algorithm), "CRC")
 	u.FullObject = u.Algorithm == objects.CRC64NVME
@@ -84,7 +84,7 @@ func (q *request) upload() (objects.Upload, error) {
 // uploadPart serves UploadPart.
 func (q *request) uploadPart(ctx context.Context) error {
 	if q.r.Header.Get(copySource) != "" {
-		return notImplemented("UploadPartCopy is not implemented. Upload the bytes, or copy the object with CopyObject.")
+		return notImplemented("UploadPartCopy is not implemented. Upload the bytes, or use CopyObject.")
 	}
 	number, err := strconv.Atoi(q.query.Get("partNumber"))
 	if err != nil || number < 1 || number > objects.MaxParts {
@@ -244,7 +244,7 @@ func (q *request) checkCompleted(o *objects.Object, announced map[string]string)
 	for a, value := range announced {
 		got, ok := o.Checksums[a]
 		if !ok {
-			return objects.Errorf(objects.InvalidRequest, "The upload was not created with the checksum algorithm %s.", a)
+			return objects.Errorf(objects.InvalidRequest, "The upload was not created with the algorithm %s.", a)
 		}
 		if sum, _, _ := strings.Cut(got, "-"); value != got && value != sum {
 			return objects.Errorf(objects.BadDigest, "The %s you specified did not match the calculated checksum.", a)

@@ -60,9 +60,11 @@ func TestMultipart(t *testing.T) {
 		{name: "plain"},
 		{name: "checksum", create: []string{"X-Amz-Checksum-Algorithm", "CRC32"},
 			part: []string{"X-Amz-Checksum-Crc32", crc(data)}},
-		{name: "full object", create: []string{"X-Amz-Checksum-Algorithm", "CRC32", "X-Amz-Checksum-Type", "FULL_OBJECT"},
+		{name: "full object", create: []string{"X-Amz-Checksum-Algorithm", "CRC32", "X-Amz-Checksum-Type",
+			"FULL_OBJECT"},
 			complete: []string{"X-Amz-Checksum-Crc32", crc(data), "X-Amz-Mp-Object-Size", "13"}},
-		{name: "wrong checksum", create: []string{"X-Amz-Checksum-Algorithm", "CRC32", "X-Amz-Checksum-Type", "FULL_OBJECT"},
+		{name: "wrong checksum", create: []string{"X-Amz-Checksum-Algorithm", "CRC32", "X-Amz-Checksum-Type",
+			"FULL_OBJECT"},
 			complete: []string{"X-Amz-Checksum-Crc32", crc([]byte("x"))}, code: "BadDigest"},
 		{name: "other checksum", complete: []string{"X-Amz-Checksum-Crc32", crc(data)}, code: "InvalidRequest"},
 		{name: "wrong size", complete: []string{"X-Amz-Mp-Object-Size", "12"}, code: "InvalidRequest"},
@@ -88,7 +90,8 @@ func TestRefusedParts(t *testing.T) {
 	w := newWorld(t)
 	data := []byte("a part")
 	for _, headers := range [][]string{{"X-Amz-Checksum-Algorithm", "MD4"}, {"X-Amz-Checksum-Algorithm", "SHA1",
-		"X-Amz-Checksum-Type", "FULL_OBJECT"}, {"X-Amz-Checksum-Algorithm", "CRC64NVME", "X-Amz-Checksum-Type", "COMPOSITE"}} {
+		"X-Amz-Checksum-Type", "FULL_OBJECT"}, {"X-Amz-Checksum-Algorithm", "CRC64NVME", "X-Amz-Checksum-Type",
+		"COMPOSITE"}} {
 		r := newRequest(http.MethodPost, "/"+bucket+"/k?uploads", nil)
 		for i := 0; i < len(headers); i += 2 {
 			r.Header.Set(headers[i], headers[i+1])
@@ -102,14 +105,17 @@ func TestRefusedParts(t *testing.T) {
 		answer answer
 		code   string
 	}{
-		"other key":      {w.put("other?partNumber=1&uploadId="+id, data, sum(data)), "NoSuchUpload"},
-		"number":         {w.put("k?partNumber=10001&uploadId="+id, data, sum(data)), "InvalidArgument"},
-		"algorithm":      {w.put("k?partNumber=1&uploadId="+id, data, sum(data), "X-Amz-Checksum-Crc32", crc(data)), "InvalidRequest"},
-		"copy":           {w.put("k?partNumber=1&uploadId="+id, nil, sum(nil), "X-Amz-Copy-Source", "/a/b"), "NotImplemented"},
-		"no parts":       {w.do(w.completion("k", id, nil)), "MalformedXML"},
-		"absent part":    {w.do(w.completion("k", id, nil, "x")), "InvalidPart"},
-		"absent upload":  {w.do(w.completion("k", strings.Repeat("0", 32), nil, "x")), "NoSuchUpload"},
-		"abort of other": {w.do(sign(t, newRequest(http.MethodDelete, "/builds/other?uploadId="+id, nil), sum(nil), now)), "NoSuchUpload"},
+		"other key": {w.put("other?partNumber=1&uploadId="+id, data, sum(data)), "NoSuchUpload"},
+		"number":    {w.put("k?partNumber=10001&uploadId="+id, data, sum(data)), "InvalidArgument"},
+		"algorithm": {w.put("k?partNumber=1&uploadId="+id, data, sum(data), "X-Amz-Checksum-Crc32", crc(data)),
+			"InvalidRequest"},
+		"copy": {w.put("k?partNumber=1&uploadId="+id, nil, sum(nil), "X-Amz-Copy-Source", "/a/b"),
+			"NotImplemented"},
+		"no parts":      {w.do(w.completion("k", id, nil)), "MalformedXML"},
+		"absent part":   {w.do(w.completion("k", id, nil, "x")), "InvalidPart"},
+		"absent upload": {w.do(w.completion("k", strings.Repeat("0", 32), nil, "x")), "NoSuchUpload"},
+		"abort of other": {w.do(sign(t, newRequest(http.MethodDelete, "/builds/other?uploadId="+id, nil), sum(nil),
+			now)), "NoSuchUpload"},
 	} {
 		if test.answer.Code != test.code {
 			t.Errorf("%s: %+v, want %s", name, test.answer, test.code)

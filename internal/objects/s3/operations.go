@@ -79,7 +79,8 @@ func (q *request) find() error {
 		return notImplemented("This operation on %s is not implemented. Implemented are %s.", q.level(), names())
 	}
 	for name := range q.query {
-		if !slices.Contains(q.operation.needs, name) && !slices.Contains(q.operation.takes, name) && !ofSignature(name) {
+		if !slices.Contains(q.operation.needs, name) && !slices.Contains(q.operation.takes, name) &&
+			!ofSignature(name) {
 			o := q.operation
 			q.operation = nil
 			return notImplemented("The parameter '%.64s' is not implemented for %s.", name, o.name)

@@ -57,8 +57,8 @@ type payload struct {
 	md5is string    // announced, in base64
 }
 
-// payload returns the body, of at most limit bytes. If algorithm is not "", its checksum is computed in any case, and no
-// other is accepted.
+// payload returns the body, of at most limit bytes. If algorithm is not "", its checksum is computed in any case, and
+// no other is accepted.
 func (q *request) payload(limit int64, algorithm objects.Algorithm) (*payload, error) {
 	p := &payload{algorithm: algorithm, reader: &bodyReader{q: q}}
 	if err := p.readChecksum(q.r.Header, algorithm); err != nil {
@@ -85,8 +85,9 @@ func (q *request) payload(limit int64, algorithm objects.Algorithm) (*payload, e
 		return nil, err
 	}
 	if mode == unsigned && p.length > 0 && !p.protected(q) {
-		return nil, objects.Errorf(objects.InvalidRequest, "Over unencrypted connections, %s needs a signed checksum or "+
-			"Content-MD5. Send one, or use https.", unsigned)
+		return nil, objects.Errorf(objects.InvalidRequest,
+			"Over unencrypted connections, %s needs a signed checksum or Content-MD5. Send one, or use https.",
+			unsigned)
 	}
 	p.hashes()
 	return p, nil
@@ -154,15 +155,20 @@ func checksumOf(h http.Header) (c checksum, err error) {
 		sum := a.New()
 		switch raw, err := base64.StdEncoding.DecodeString(values[0]); {
 		case sum == nil:
-			return c, notImplemented("The checksum '%.32s' is not implemented. Use one of %v.", suffix, objects.Algorithms)
+			return c, noAlgorithm(suffix)
 		case err != nil || len(raw) != sum.Size():
-			return c, objects.Errorf(objects.InvalidRequest, "The value of %s is no %s in base64.", strings.ToLower(name), a)
+			return c, objects.Errorf(objects.InvalidRequest, "The value of %s is no %s in base64.",
+				strings.ToLower(name), a)
 		case c.algorithm != "" || len(values) > 1:
 			return c, objects.Errorf(objects.InvalidRequest, "Only one checksum may be sent.")
 		}
 		c = checksum{a, values[0]}
 	}
 	return c, nil
+}
+
+func noAlgorithm(name string) error {
+	return notImplemented("The checksum '%.32s' is not implemented. Use one of %v.", name, objects.Algorithms)
 }
 
 func (p *payload) readMD5(value string) error {

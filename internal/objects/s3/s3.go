@@ -1,10 +1,10 @@
 // Package s3 serves objects by the part of the S3 API that uploads of builds and simple tools need: see the table in
 // operations.go. Other operations, parameters and headers with an effect are answered with NotImplemented.
 //
-// Requests are authenticated by Signature Version 4 in the header or in the query, with the five kinds of payloads: hash,
-// not signed, and in chunks, signed or not, with a trailer or without. Addresses are of path style. A body is not read,
-// and a client that expects status 100 does not send it, before the request is authenticated, allowed, and the catalog
-// would accept the object.
+// Requests are authenticated by Signature Version 4 in the header or in the query, with the five kinds of payloads:
+// hash, not signed, and in chunks, signed or not, with a trailer or without. Addresses are of path style. A body is not
+// read, and a client that expects status 100 does not send it, before the request is authenticated, allowed, and the
+// catalog would accept the object.
 //
 // An object is stored in this order: bytes to a temporary file; hash, length, checksums and signatures of chunks
 // verified; the file durable; the catalog's record durable; the answer.

@@ -236,9 +236,10 @@ func TestPayloads(t *testing.T) {
 		data := bytes.Repeat([]byte("abc"), size)[:size]
 		digest := md5.Sum(data)
 		for name, a := range map[string]answer{
-			"hash":           w.put("hash", data, sum(data)),
-			"unsigned":       w.put("unsigned", data, "UNSIGNED-PAYLOAD", "X-Amz-Checksum-Crc32", crc(data)),
-			"md5":            w.put("md5", data, "UNSIGNED-PAYLOAD", "Content-MD5", base64.StdEncoding.EncodeToString(digest[:])),
+			"hash":     w.put("hash", data, sum(data)),
+			"unsigned": w.put("unsigned", data, "UNSIGNED-PAYLOAD", "X-Amz-Checksum-Crc32", crc(data)),
+			"md5": w.put("md5", data, "UNSIGNED-PAYLOAD", "Content-MD5",
+				base64.StdEncoding.EncodeToString(digest[:])),
 			"unsigned-chunk": w.do(chunkedRequest(t, "unsigned-chunk", data, 70_000, false, crc(data))),
 			"signed":         w.do(chunkedRequest(t, "signed", data, 65536, true, "")),
 			"signed-trailer": w.do(chunkedRequest(t, "signed-trailer", data, 700, true, crc(data))),
@@ -333,7 +334,8 @@ func TestRefusedPayloads(t *testing.T) {
 			"x-amz-checksum-crc32")},
 		{"trailer", "BadDigest", w.do(chunkedRequest(t, "k", data, 5, false, wrong))},
 		{"signed trailer", "BadDigest", w.do(chunkedRequest(t, "k", data, 5, true, wrong))},
-		{"other trailer", "NotImplemented", w.put("k", data, "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "X-Amz-Trailer", "x")},
+		{"other trailer", "NotImplemented", w.put("k", data, "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+			"X-Amz-Trailer", "x")},
 		{"encoding", "NotImplemented", w.put("k", data, sum(data), "Content-Encoding", "gzip")},
 		{"tagging", "NotImplemented", w.put("k", data, sum(data), "X-Amz-Tagging", "a=b")},
 		{"condition", "NotImplemented", w.put("k", data, sum(data), "If-None-Match", "*")},
@@ -422,7 +424,8 @@ func presign(t testing.TB, method, target string) *http.Request {
 	q := r.URL.Query()
 	q.Set("X-Amz-Expires", "3600")
 	r.URL.RawQuery = q.Encode()
-	signed, _, err := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).PresignHTTP(t.Context(),
+	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
+	signed, _, err := signer.PresignHTTP(t.Context(),
 		aws.Credentials{AccessKeyID: key, SecretAccessKey: secret}, r, "UNSIGNED-PAYLOAD", "s3", region, now)
 	if err != nil {
 		t.Fatal(err)
@@ -456,7 +459,8 @@ func TestPresigned(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	w.clock.Advance(time.Minute)
-	if a := w.do(presign(t, http.MethodGet, target)); a.Code != "AccessDenied" || !strings.Contains(a.Message, "expired") {
+	a = w.do(presign(t, http.MethodGet, target))
+	if a.Code != "AccessDenied" || !strings.Contains(a.Message, "expired") {
 		t.Errorf("%+v", a)
 	}
 }
@@ -487,7 +491,8 @@ func TestHooks(t *testing.T) {
 			return context.WithValue(ctx, attached{}, r.Method)
 		}
 		c.Refused = func(ctx context.Context, key, action string, err error) {
-			refused = append(refused, fmt.Sprint(ctx.Value(attached{}), " ", key, " ", action, " ", objects.CodeOf(err)))
+			refused = append(refused, fmt.Sprint(ctx.Value(attached{}), " ", key, " ", action, " ",
+				objects.CodeOf(err)))
 		}
 		c.Observe = func(operation, code string, _ float64, in, out int) {
 			observed = append(observed, fmt.Sprint(operation, " ", code, " ", in, " ", out > 0))
@@ -545,7 +550,8 @@ func TestLostBlob(t *testing.T) {
 
 func TestIs(t *testing.T) {
 	scope := func(service string) string {
-		return "AWS4-HMAC-SHA256 Credential=AKID/20260304/x/" + service + "/aws4_request, SignedHeaders=host, Signature=00"
+		return "AWS4-HMAC-SHA256 Credential=AKID/20260304/x/" + service +
+			"/aws4_request, SignedHeaders=host, Signature=00"
 	}
 	for _, test := range []struct {
 		target, authorization string
