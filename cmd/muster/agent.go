@@ -133,8 +133,8 @@ func (f *agentFlags) addFlags(command *cobra.Command) {
 	s.StringVar(&f.agentBucket, "gamelift-agent-log-bucket", "", "without effect (-galb)")
 	s.StringVar(&f.logPath, "gamelift-agent-log-path", "", "without effect: the log goes to standard error (-galp)")
 	s.StringVar(&f.logCredentials, "log-credentials", "", "without effect (-lc)")
-	s.StringVar(&f.data, "data", "", "directory of this agent alone (default muster/agent in the user's cache directory; "+
-		"with --machine muster-machine)")
+	s.StringVar(&f.data, "data", "", "directory of this agent alone (default muster/agent in the user's cache "+
+		"directory; with --machine muster-machine)")
 	s.StringVar(&f.ports, "port-range", "20000-29999", "ports for {port} in parameters; with --machine ports for games")
 	s.StringVar(&f.caFile, "ca-file", "", "PEM file of the CA to trust (environment MUSTER_CA_FILE)")
 	s.BoolVar(&f.keep, "keep-processes", false, "leave the game servers running when the agent is stopped")

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"encoding/hex"
 	"net/netip"
 	"strings"
@@ -23,6 +22,7 @@ const (
 	maxMachineText   = 64      // bytes of a version, a system and an architecture
 	maxDNSName       = 253     // Source: RFC 1035 section 2.3.4
 	maxTokenDays     = 30
+	machineKeySize   = 32    // bytes of an ed25519 public key. Source: RFC 8032 section 5.1.5
 	machineTokenText = "mt-" // begins the ids of join tokens
 )
 
@@ -215,9 +215,9 @@ func (m *Machine) check() error {
 	if err := CheckMachineName(m.Name); err != nil {
 		return err
 	}
-	if len(m.Key) != ed25519.PublicKeySize {
+	if len(m.Key) != machineKeySize {
 		return fault.New(fault.InvalidRequest, "the key must be an ed25519 public key of %d bytes",
-			ed25519.PublicKeySize)
+			machineKeySize)
 	}
 	return m.Offer.check()
 }

@@ -192,7 +192,9 @@ type session struct {
 // run joins, and serves the socket until it is closed.
 func (s *session) run(ctx context.Context, cancel func()) (joined bool, err error) {
 	s.ws.SetReadLimit(protocol.MaxFromService)
-	s.extend(dialLimit)
+	if err := s.extend(dialLimit); err != nil {
+		return false, err
+	}
 	message, err := s.receive()
 	if err != nil {
 		return false, err
@@ -260,7 +262,9 @@ func (s *session) accept(w *protocol.Wanted, region string) error {
 		}
 		lost := time.Duration(w.LostSeconds) * time.Second
 		s.ws.SetPongHandler(func(string) error { return s.extend(lost) })
-		s.extend(lost)
+		if err := s.extend(lost); err != nil {
+			return err
+		}
 	}
 	m.mu.Lock()
 	newer := w.Generation > m.wanted.Generation
