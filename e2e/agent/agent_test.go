@@ -110,7 +110,8 @@ func (b *box) awaitReady(n int) {
 
 // processes returns the numbers of the game servers in the events of the agent's log.
 func (b *box) processes(event string) (pids []string) {
-	for _, m := range regexp.MustCompile(event+`" process=\S+ pid=(\d+)`).FindAllStringSubmatch(b.agent.Log.Tail(), -1) {
+	line := regexp.MustCompile(event + `" process=\S+ pid=(\d+)`)
+	for _, m := range line.FindAllStringSubmatch(b.agent.Log.Tail(), -1) {
 		pids = append(pids, m[1])
 	}
 	slices.Sort(pids)

@@ -26,8 +26,8 @@ import (
 	"github.com/muster-gg/muster/internal/mustertest"
 )
 
-// TestKillDuringUploads kills the service while builds are uploaded. A build is READY with all its bytes, or INITIALIZED
-// and can be uploaded; an acknowledged upload is READY. No temporary file is left.
+// TestKillDuringUploads kills the service while builds are uploaded. A build is READY with all its bytes, or
+// INITIALIZED and can be uploaded; an acknowledged upload is READY. No temporary file is left.
 func TestKillDuringUploads(t *testing.T) {
 	random := draw(t)
 	s := newService(t, random, nil)
