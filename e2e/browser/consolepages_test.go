@@ -47,6 +47,7 @@ func regionPages(placement string) []regionPage {
 		{"/console/rule-sets/duel", []string{"maxDistance", "Simulator"}},
 		{"/console/rule-sets/create?from=duel", []string{"Save as new"}},
 		{"/console/events", []string{"MatchmakingSearching"}},
+		{"/console/machines", []string{"No machine", "muster machine token create"}},
 		{"/console/cluster", []string{"This service runs alone", "NATS", "Append p50"}},
 		{"/console/settings", []string{"open-console"}},
 		{"/console/audit", []string{"CreateFleet", "UserPut"}},

@@ -229,10 +229,10 @@ func (s *service) routes(calls http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, ok := pages[r.URL.Path]
 		switch {
+		case s3.Is(r): // a bucket may have the name of a page
+			s.s3.ServeHTTP(w, r)
 		case ok && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			page.ServeHTTP(w, r)
-		case s3.Is(r):
-			s.s3.ServeHTTP(w, r)
 		case cloudwatch.MatchesHTTP(r):
 			s.watch.ServeHTTP(w, r)
 		case signin.Matches(r):
