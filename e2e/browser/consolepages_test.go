@@ -32,8 +32,8 @@ type regionPage struct {
 	shows []string
 }
 
-// regionPages are pages of a region that fill has filled, with the id of the placement.
-func regionPages(placement string) []regionPage {
+// regionPages are pages of a region that fill has filled, with the ids of the placement and the build.
+func regionPages(placement, build string) []regionPage {
 	return []regionPage{
 		{"/console/", []string{"Overview"}},
 		{"/console/queues", []string{"ranked"}},
@@ -47,6 +47,8 @@ func regionPages(placement string) []regionPage {
 		{"/console/rule-sets/duel", []string{"maxDistance", "Simulator"}},
 		{"/console/rule-sets/create?from=duel", []string{"Save as new"}},
 		{"/console/events", []string{"MatchmakingSearching"}},
+		{"/console/builds", []string{"INITIALIZED", hostile}},
+		{"/console/builds/" + build, []string{"It waits for its files", "Delete build"}},
 		{"/console/machines", []string{"No machine", "muster machine token create"}},
 		{"/console/cluster", []string{"This service runs alone", "NATS", "Append p50"}},
 		{"/console/settings", []string{"open-console"}},
@@ -76,10 +78,11 @@ func TestConsolePages(t *testing.T) {
 	s := people.Start(t, func(c *muster.Config) { c.OpenConsole = "on" })
 	placement := fill(t, s)
 	p := open(t, s)
-	for _, page := range regionPages(placement) {
+	build := *mustertest.Call(t, s.Client.ListBuilds, &gamelift.ListBuildsInput{}).Builds[0].BuildId
+	for _, page := range regionPages(placement, build) {
 		p.Go(page.path, 200)
 		p.Shows(page.shows...)
-		p.Check("pages" + strings.NewReplacer("/", "-", "?", "-", "=", "-", placement, "id").Replace(
+		p.Check("pages" + strings.NewReplacer("/", "-", "?", "-", "=", "-", placement, "id", build, "id").Replace(
 			strings.TrimPrefix(page.path, "/console")))
 	}
 }
@@ -168,6 +171,8 @@ func fill(t *testing.T, s *people.Service) string {
 				LatencyInMs:      map[string]int32{"custom-home": 20},
 				PlayerAttributes: map[string]types.AttributeValue{"skill": {N: aws.Float64(skill)}}}}})
 	}
+	mustertest.Call(t, s.Client.CreateBuild, &gamelift.CreateBuildInput{Name: aws.String(hostile),
+		Version: aws.String(hostile), Tags: []types.Tag{{Key: aws.String("branch"), Value: aws.String("main")}}})
 	s.AddUser("vera", "read-only")
 	s.Manage("POST", "groups", map[string]any{"name": "testers", "description": hostile})
 	s.Manage("POST", "keys", map[string]any{"service": "backend", "name": hostile})

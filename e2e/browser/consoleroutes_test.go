@@ -36,7 +36,7 @@ func TestConsoleRoutes(t *testing.T) {
 		}
 	}
 	paths := slices.Clone(playedPages)
-	for _, page := range regionPages("first") {
+	for _, page := range regionPages("first", "build-1") {
 		paths = append(paths, page.path)
 	}
 	for _, path := range paths {

@@ -454,7 +454,7 @@ func TestDeadNode(t *testing.T) {
 func TestBadNetwork(t *testing.T) {
 	var book ledger
 	var late sync.WaitGroup
-	defer late.Wait()
+	t.Cleanup(late.Wait) // after the nodes have ended, which begin no more
 	var members []*member
 	var mu sync.Mutex
 	conns := map[string]*nats.Conn{}

@@ -186,6 +186,7 @@ var submissions = map[string][]submission{
 	"POST /console/rule-sets/check":                    {{url.Values{"body": {example}}, 200}}, // changes nothing
 	"POST /console/rule-sets/{name}/simulate":          {{}},
 	"POST /console/rule-sets/{name}/delete":            {{}},
+	"POST /console/builds/{id}/delete":                 {{form: url.Values{"confirm": {hostile}}}},
 	"POST /console/machines/{name}/drain":              {{}},
 	"POST /console/machines/{name}/undrain":            {{}},
 	"POST /console/machines/{name}/delete":             {{form: url.Values{"confirm": {hostile}}}},

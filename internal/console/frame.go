@@ -30,6 +30,7 @@ var navigation = []navGroup{
 		{link{"Events", "/console/events"}, "e", "muster:EventRead"},
 	}},
 	{"Region", []navLink{
+		{link{"Builds", "/console/builds"}, "b", "muster:BuildRead"},
 		{link{"Machines", "/console/machines"}, "h", "muster:MachineRead"},
 		{link{"Cluster", "/console/cluster"}, "c", "muster:NodeRead"},
 		{link{"Log", "/console/log"}, "o", "muster:LogRead"},

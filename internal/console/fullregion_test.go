@@ -59,6 +59,8 @@ var answered = map[string]any{
 	"GET /v1/fleets":                        control.FleetList{},
 	"GET /v1/fleets/{fleet}/computes":       control.ComputeList{},
 	"GET /v1/game-sessions":                 control.SessionList{},
+	"GET /v1/builds":                        control.BuildList{},
+	"GET /v1/builds/{id}":                   control.BuildView{},
 	"GET /v1/groups":                        struct{ Groups []access.GroupView }{},
 	"GET /v1/keys":                          struct{ Keys []access.KeyView }{},
 	"GET /v1/latency":                       control.LatencyList{},

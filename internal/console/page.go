@@ -158,6 +158,7 @@ var done = map[string]string{
 	"node-removed":    "The node was removed.",
 	"machine-drained": "The machine is drained.", "machine-undrained": "The machine is used again.",
 	"machine-deleted":  "The machine was deleted.",
+	"build-deleted":    "The build was deleted.",
 	"rule-set-created": "The rule set was created.", "rule-set-deleted": "The rule set was deleted.",
 	"player-released": "The place was released.",
 	"ticket-stopped":  "The ticket was cancelled.",
@@ -246,6 +247,8 @@ var functions = template.FuncMap{
 	"rows":         func(now time.Time, list any) tableRows { return tableRows{now, list} },
 	"words":        titleOf,
 	"size":         sizeText,
+	"bytes":        func(n int64) string { return sizeText(uint64(max(0, n))) }, //nolint:gosec // not negative
+	"build":        buildPath,
 	"millis":       millisText,
 	"milliseconds": func(ms int64) string { return span(time.Duration(ms) * time.Millisecond) },
 	"placement":    func(id string) string { return "/console/placements/" + url.PathEscape(id) },

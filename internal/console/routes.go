@@ -78,6 +78,9 @@ var table = []route{
 	{"GET /console/search", searchPage},
 
 	{"GET /console/events", eventsPage},
+	{"GET /console/builds", buildsPage},
+	{"GET /console/builds/{id}", buildPage},
+	{"POST /console/builds/{id}/delete", deleteBuild},
 	{"GET /console/machines", machinesPage},
 	{"POST /console/machines/{name}/drain", drainMachine},
 	{"POST /console/machines/{name}/undrain", undrainMachine},

@@ -30,7 +30,7 @@ type net struct {
 
 	// loses, if set, reports whether a command that was sent to another node, or its answer, gets lost. The outcome is
 	// then unknown to its sender.
-	loses func(cmd region.Command) (command, answer bool)
+	loses atomic.Pointer[func(cmd region.Command) (command, answer bool)]
 
 	levelMu sync.Mutex
 	levels  region.Levels  // what the nodes have agreed on
@@ -220,8 +220,8 @@ func (p netPeer) owner(f func(s *router.Shard, again func()), over func()) {
 }
 
 func (p netPeer) Send(cmd region.Command, done func(any, uint64, error)) {
-	if p.net.loses != nil {
-		command, answer := p.net.loses(cmd)
+	if loses := p.net.loses.Load(); loses != nil {
+		command, answer := (*loses)(cmd)
 		unknown := func() { done(nil, 0, fault.Internal(shard.ErrOutcomeUnknown)) }
 		switch {
 		case command:
@@ -344,7 +344,7 @@ func TestLostBetweenNodes(t *testing.T) {
 			defer other.serveAll(p.all()...)()
 			var mu sync.Mutex
 			lost := map[string]bool{}
-			n.loses = func(cmd region.Command) (bool, bool) {
+			loses := func(cmd region.Command) (bool, bool) {
 				kind := ""
 				switch c := cmd.(type) {
 				case region.RoomCommand:
@@ -362,6 +362,7 @@ func TestLostBetweenNodes(t *testing.T) {
 				lost[kind] = true // each kind once
 				return tt.command, tt.answer
 			}
+			n.loses.Store(&loses)
 			for i := range 4 {
 				lead.startPlace(fmt.Sprint("p-", i), nil)
 			}

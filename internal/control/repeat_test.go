@@ -38,7 +38,7 @@ func TestCallsAreRepeatedInTheService(t *testing.T) {
 			w.must("CreateLocation", object{"LocationName": "custom-a"})
 			var mu sync.Mutex
 			lost := map[string]bool{}
-			n.loses = func(c region.Command) (bool, bool) {
+			loses := func(c region.Command) (bool, bool) {
 				mu.Lock()
 				defer mu.Unlock()
 				kind := kindOf(c)
@@ -48,6 +48,7 @@ func TestCallsAreRepeatedInTheService(t *testing.T) {
 				lost[kind] = true
 				return tt.command, tt.answer
 			}
+			n.loses.Store(&loses)
 			out := w.must("CreateFleet", object{"Name": "fleet", "ComputeType": "ANYWHERE",
 				"Locations": []object{{"Location": "custom-a"}}})
 			id := text(out, "FleetAttributes", "FleetId")
@@ -93,13 +94,14 @@ func TestUnknownIsNotRepeated(t *testing.T) {
 		n.give(i, 1)
 	}
 	sent := 0
-	n.loses = func(c region.Command) (bool, bool) {
+	loses := func(c region.Command) (bool, bool) {
 		if kindOf(c) == "catalog.CreateLocation" {
 			sent++
 			return false, true
 		}
 		return false, false
 	}
+	n.loses.Store(&loses)
 	_, err := n.worlds[0].call("CreateLocation", object{"LocationName": "custom-a"})
 	wantInternal(t, "CreateLocation", err)
 	if !errors.Is(err, shard.ErrOutcomeUnknown) || sent != 1 {
