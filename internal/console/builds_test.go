@@ -25,5 +25,5 @@ func TestBuilds(t *testing.T) {
 	w.answers["DeleteBuild"] = new(wire.NoOutput)
 	w.leads("/console/builds/build-1/delete", url.Values{"confirm": {"build-1"}}, "/console/builds?done=build-deleted")
 	w.fails["DeleteBuild"] = fault.New(fault.NotFound, "Build build-1 not found")
-	w.shows("POST", "/console/builds/build-1/delete", url.Values{"confirm": {"build-1"}}, 404, "Build build-1 not found")
+	w.shows("POST", "/console/builds/build-1/delete", url.Values{"confirm": {"build-1"}}, 404, "build-1 not found")
 }
