@@ -30,7 +30,7 @@ var (
 // need.
 var afterwards = []string{
 	"StopMatchmaking", "StartMatchBackfill", "StopGameSessionPlacement", "TerminateGameSession", "UntagResource",
-	"DeregisterCompute", "DeleteAlias", "DeleteFleet", "DeleteFleetLocations", "DeleteLocation",
+	"DeregisterCompute", "DeleteAlias", "DeleteBuild", "DeleteFleet", "DeleteFleetLocations", "DeleteLocation",
 	"DeleteMatchmakingConfiguration", "DeleteMatchmakingRuleSet", "DeleteGameSessionQueue",
 }
 
@@ -93,6 +93,7 @@ func (s *service) seedExplorer(t *testing.T) {
 	s.seek(t, "dee")
 	s.awaitTicket(t, "cy", types.MatchmakingConfigurationStatusCompleted)
 	s.launch(t, compute, behaviour{port: 7780})
+	call(t, c.CreateBuild, &gamelift.CreateBuildInput{Name: new("game")})
 	call(t, c.CreateAlias, &gamelift.CreateAliasInput{Name: new("live"), RoutingStrategy: &types.RoutingStrategy{
 		Type: types.RoutingStrategyTypeSimple, FleetId: &fleet}})
 	call(t, c.UpdateMatchmakingConfiguration, &gamelift.UpdateMatchmakingConfigurationInput{Name: new("duel"),

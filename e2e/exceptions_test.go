@@ -262,7 +262,7 @@ func TestTypedExceptions(t *testing.T) {
 			return err
 		}, isA[*types.InvalidRequestException], ""},
 		{"operation of a later release", func() error {
-			_, err := c.CreateBuild(ctx, &gamelift.CreateBuildInput{Name: new("build")})
+			_, err := c.CreateScript(ctx, &gamelift.CreateScriptInput{Name: new("script")})
 			return err
 		}, isModelled, ""},
 	} {

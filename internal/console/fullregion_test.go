@@ -43,6 +43,7 @@ var outputs = map[string]any{
 	"DescribeMatchmakingConfigurations": wire.DescribeMatchmakingConfigurationsOutput{},
 	"DescribeMatchmakingRuleSets":       wire.DescribeMatchmakingRuleSetsOutput{},
 	"DescribePlayerSessions":            wire.DescribePlayerSessionsOutput{},
+	"ListBuilds":                        wire.ListBuildsOutput{},
 	"ListFleets":                        wire.ListFleetsOutput{},
 	"ListLocations":                     wire.ListLocationsOutput{},
 	"ListTagsForResource":               wire.ListTagsForResourceResponse{},

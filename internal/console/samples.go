@@ -23,6 +23,7 @@ const sampleMark = "sample-"
 // by the sources.
 var samples = map[string]string{
 	"CreateAlias":          `{"Name":"","RoutingStrategy":{"Type":"SIMPLE","FleetId":""}}`,
+	"CreateBuild":          `{"Name":""}`,
 	"CreateFleet":          `{"Name":"","ComputeType":"ANYWHERE","Locations":[{"Location":""}]}`,
 	"CreateGameSession":    `{"FleetId":"","Location":"","MaximumPlayerSessionCount":2,"Name":""}`,
 	"CreateFleetLocations": `{"FleetId":"","Locations":[{"Location":""}]}`,
@@ -48,6 +49,7 @@ const sampleRules = `{"name":"sample","ruleLanguageVersion":"1.0","teams":[` +
 // sources return the values of members of samples, by the member or by OPERATION.MEMBER; "": there is none.
 var sources = map[string]func(*sampler) string{
 	"AliasId":              (*sampler).alias,
+	"BuildId":              (*sampler).build,
 	"ComputeName":          (*sampler).compute,
 	"ConfigurationName":    (*sampler).configuration,
 	"FleetId":              (*sampler).fleet,
@@ -240,6 +242,17 @@ func (s *sampler) otherLocation() string {
 func (s *sampler) compute() string {
 	out := find(s, wire.OpListCompute, &wire.ListComputeInput{FleetId: s.fleet()})
 	return s.pick(namedIn(out.ComputeList, func(c *wire.Compute) named { return named{c.ComputeName, c.ComputeName} }))
+}
+
+// build returns a build; one without files for their upload.
+func (s *sampler) build() string {
+	in := &wire.ListBuildsInput{}
+	if s.operation == "RequestUploadCredentials" {
+		in.Status = wire.BuildStatusInitialized
+	}
+	return s.pick(namedIn(find(s, wire.OpListBuilds, in).Builds, func(b *wire.Build) named {
+		return named{b.Name, b.BuildId}
+	}))
 }
 
 func (s *sampler) alias() string {
