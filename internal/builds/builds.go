@@ -165,7 +165,7 @@ func (c *check) link(f *zip.File) error {
 	return c.tree.add(f.Name, link, target.String())
 }
 
-// read unpacks the content of an entry. It is of the size that the archive tells, and its checksum is right.
+// read unpacks the content of an entry. It is of the size that the archive states, and its checksum is right.
 func (c *check) read(f *zip.File, to io.Writer) error {
 	content, err := f.Open()
 	if err != nil {
@@ -268,7 +268,7 @@ const (
 	end64Signature = "PK\x06\x06"
 )
 
-// countFiles returns the number of entries that the end of an archive tells. Package zip allocates memory for as many.
+// countFiles returns the number of entries that the end of an archive states. Package zip allocates memory for as many.
 func countFiles(r io.ReaderAt, size int64) (uint64, error) {
 	tail := make([]byte, min(size, maxEnd))
 	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {

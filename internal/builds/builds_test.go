@@ -198,7 +198,7 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// TestTooManyEntries: the directory of an archive is not read into memory beyond a limit, whatever it tells of itself.
+// TestTooManyEntries: the directory of an archive is not read into memory beyond a limit, whatever size it states.
 func TestTooManyEntries(t *testing.T) {
 	archive := pack(t, packed{name: "a", content: "x"})
 	end := bytes.LastIndex(archive, []byte(endSignature))

@@ -163,14 +163,7 @@ func (p *Plane) buildStatus(b *catalog.Build) (catalog.BuildStatus, string) {
 }
 
 func (p *Plane) hasBytes(hash string) bool {
-	if p.cfg.Objects == nil {
-		return false
-	}
-	f, err := p.cfg.Objects.Open(hash)
-	if err == nil {
-		err = f.Close()
-	}
-	return !errors.Is(err, fs.ErrNotExist)
+	return p.cfg.Objects != nil && p.cfg.Objects.Has(hash)
 }
 
 // DescribeBuild describes one build.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,47 +13,25 @@ import (
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/mustertest/catalogtest"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// A store is a catalog in memory, which nodes share.
-type store struct {
-	mu    sync.Mutex
-	state *catalog.State
-	clock clockwork.Clock
-}
-
-func (s *store) Catalog() *catalog.State {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state.Copy()
-}
-
-func (s *store) Change(_ context.Context, c catalog.Command) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	events, err := s.state.Decide(event.At(s.clock.Now()), c)
-	for _, e := range events {
-		s.state.Apply(e)
-	}
-	return err
-}
-
 // A world is the nodes of a region.
 type world struct {
 	t     *testing.T
 	clock *clockwork.FakeClock
-	store *store
+	store *catalogtest.Store
 	nodes []*Machines
 	down  map[*Machines]bool
 }
 
 func newWorld(t *testing.T, nodes int) *world {
 	w := &world{t: t, clock: clockwork.NewFakeClock(), down: map[*Machines]bool{}}
-	w.store = &store{state: catalog.New(catalog.DefaultLimits()), clock: w.clock}
+	w.store = catalogtest.New(w.clock)
 	for range nodes {
 		w.nodes = append(w.nodes, New(Config{Catalog: w.store, RegionID: "r", Clock: w.clock,
 			Log: slog.New(slog.DiscardHandler), Others: w.others}))

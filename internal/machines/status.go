@@ -41,7 +41,7 @@ type Machine struct {
 	FreeMemoryMiB *int64    // nil: not known
 }
 
-// Shared returns what this node tells the others: the machines that are connected to it, or were until recently.
+// Shared returns what this node sends to the others: the machines that are connected to it, or were until recently.
 func (all *Machines) Shared() []byte {
 	all.mu.Lock()
 	now := all.Clock.Now()

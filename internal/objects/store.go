@@ -118,6 +118,15 @@ func (s *Store) Open(hash string) (*os.File, error) {
 	return os.Open(path)
 }
 
+// Has reports whether there is a blob; true if that is not certain.
+func (s *Store) Has(hash string) bool {
+	path, err := s.path(hash)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // Renew keeps a blob from being deleted by Sweep for a while, for a caller that is about to store a reference to it.
 // The error is fs.ErrNotExist for one that does not exist.
 func (s *Store) Renew(hash string) error {

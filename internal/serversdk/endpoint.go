@@ -93,6 +93,12 @@ func Matches(r *http.Request) bool {
 	return r.Method == http.MethodGet && parseQuery(r.URL.RawQuery)["pID"] != ""
 }
 
+// EndsIn reports whether r is a request for a socket at a path that ends in path, and not one of a server process, whose
+// URL may end so too.
+func EndsIn(r *http.Request, path string) bool {
+	return r.Method == http.MethodGet && strings.HasSuffix(strings.TrimRight(r.URL.Path, "/"), path) && !Matches(r)
+}
+
 // ServeHTTP accepts a server process with 101 and a socket, or refuses it with a JSON body and status 400 for an
 // incomplete request, 403 for invalid credentials or a process id used before, 429 for too many requests, and 500
 // otherwise. It returns when the socket is open.

@@ -95,7 +95,7 @@ type NoPort struct{ Entry Entry }
 // Beat sends a heartbeat at once.
 type Beat struct{}
 
-// Finish ends the agent: no process is left, or the time for them to exit is over.
+// Finish ends the agent: no process is left, or the time for them to exit has passed.
 type Finish struct{}
 
 func (Start) action()  {}

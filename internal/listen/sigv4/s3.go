@@ -58,7 +58,7 @@ func ReadS3(r *listen.Request) (*S3Signature, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.unsigned = false // the payload says so
+	c.unsigned = false // Payload has it
 	return &S3Signature{AccessKeyID: c.accessKeyID, SessionToken: c.token, Region: c.scope.region, Time: c.time,
 		Presigned: c.presigned, Expires: c.expires, Payload: payload, claim: c}, nil
 }

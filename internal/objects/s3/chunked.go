@@ -22,7 +22,7 @@ const maxLine = 1 << 10
 //	400;chunk-signature=<64 hex>CRLF <0x400 bytes>CRLF … 0;chunk-signature=<64 hex>CRLF
 //	x-amz-checksum-crc32:<base64>CRLF x-amz-trailer-signature:<64 hex>CRLF CRLF
 //
-// The signatures are there if the mode of the payload says so, and the first line of the trailer if it was announced.
+// The signatures are there if the payload is signed, and the first line of the trailer if it was announced.
 // Data is returned before its signature is verified, so it must not be used before the end was read. Errors other than
 // those of the body are of type *objects.Error.
 //

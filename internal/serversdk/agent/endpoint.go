@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -60,12 +59,8 @@ func New(cfg Config) *Endpoint {
 	return e
 }
 
-// Matches reports whether r is the request of an agent for a socket: a GET of a path that ends in Path, and not of a
-// server process, whose URL may end so too.
-func Matches(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.HasSuffix(strings.TrimRight(r.URL.Path, "/"), Path) &&
-		!serversdk.Matches(r)
-}
+// Matches reports whether r is the request of an agent for a socket.
+func Matches(r *http.Request) bool { return serversdk.EndsIn(r, Path) }
 
 // ServeHTTP accepts an agent with 101 and a socket, or refuses it with a JSON body and status 400 for an incomplete
 // request, 403 for invalid credentials, and 500 otherwise. It returns when the socket is open.

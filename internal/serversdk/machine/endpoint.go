@@ -10,7 +10,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -67,12 +66,8 @@ func New(cfg Config) *Endpoint {
 	return e
 }
 
-// Matches reports whether r is the request of a machine for a socket: a GET of a path that ends in protocol.Path, and
-// not of a server process, whose URL may end so too.
-func Matches(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.HasSuffix(strings.TrimRight(r.URL.Path, "/"), protocol.Path) &&
-		!serversdk.Matches(r)
-}
+// Matches reports whether r is the request of a machine for a socket.
+func Matches(r *http.Request) bool { return serversdk.EndsIn(r, protocol.Path) }
 
 // ServeHTTP opens a socket with 101, or refuses it with a JSON body and status 400 for a request that is no handshake,
 // and 503 with Retry-After for too many at a time. It returns when the socket is open.

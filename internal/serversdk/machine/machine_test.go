@@ -21,6 +21,7 @@ import (
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/machines"
+	"github.com/muster-gg/muster/internal/mustertest/catalogtest"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 	"github.com/muster-gg/muster/internal/serversdk"
 )
@@ -35,33 +36,10 @@ const (
 
 var offer = protocol.Offer{MilliCPUs: 2000, MemoryMiB: 4096, IP: "192.0.2.7"}
 
-// A store is a catalog in memory.
-type store struct {
-	mu    sync.Mutex
-	state *catalog.State
-	clock clockwork.Clock
-}
-
-func (s *store) Catalog() *catalog.State {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state.Copy()
-}
-
-func (s *store) Change(_ context.Context, c catalog.Command) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	events, err := s.state.Decide(event.At(s.clock.Now()), c)
-	for _, e := range events {
-		s.state.Apply(e)
-	}
-	return err
-}
-
 // A world is an endpoint with the machines of one node.
 type world struct {
 	t        testing.TB
-	store    *store
+	store    *catalogtest.Store
 	machines *machines.Machines
 	endpoint *Endpoint
 	server   *httptest.Server
@@ -71,7 +49,7 @@ type world struct {
 func newWorld(t testing.TB, metrics serversdk.Metrics) *world {
 	t.Helper()
 	clock, log := clockwork.NewRealClock(), slog.New(slog.DiscardHandler)
-	w := &world{t: t, store: &store{state: catalog.New(catalog.DefaultLimits()), clock: clock}}
+	w := &world{t: t, store: catalogtest.New(clock)}
 	w.machines = machines.New(machines.Config{Catalog: w.store, RegionID: regionID, Clock: clock, Log: log})
 	w.endpoint = New(Config{Machines: w.machines, Log: log, Metrics: metrics})
 	w.server = httptest.NewServer(w.endpoint)
