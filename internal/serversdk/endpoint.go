@@ -93,8 +93,8 @@ func Matches(r *http.Request) bool {
 	return r.Method == http.MethodGet && parseQuery(r.URL.RawQuery)["pID"] != ""
 }
 
-// EndsIn reports whether r is a request for a socket at a path that ends in path, and not one of a server process, whose
-// URL may end so too.
+// EndsIn reports whether r is a request for a socket at a path that ends in path, and not one of a server process,
+// whose URL may end so too.
 func EndsIn(r *http.Request, path string) bool {
 	return r.Method == http.MethodGet && strings.HasSuffix(strings.TrimRight(r.URL.Path, "/"), path) && !Matches(r)
 }
