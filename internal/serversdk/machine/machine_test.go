@@ -44,6 +44,7 @@ type world struct {
 	endpoint *Endpoint
 	server   *httptest.Server
 	url      string // of the service
+	tokens   int    // made so far
 }
 
 func newWorld(t testing.TB, metrics serversdk.Metrics) *world {
@@ -68,8 +69,8 @@ func newWorld(t testing.TB, metrics serversdk.Metrics) *world {
 // token makes a join token.
 func (w *world) token() string {
 	w.t.Helper()
-	n := len(w.store.Catalog().MachineTokens()) + len(w.store.Catalog().Machines())
-	token := fmt.Sprint("mjt_", n)
+	w.tokens++
+	token := fmt.Sprint("mjt_", w.tokens)
 	err := w.store.Change(w.t.Context(), catalog.CreateMachineToken{Hash: machines.TokenHash(token), Location: location,
 		Expires: event.At(time.Now().Add(time.Hour))})
 	if err != nil {
