@@ -3,20 +3,28 @@
 package browser_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/e2e/people"
 	"github.com/muster-gg/muster/gameserver"
+	"github.com/muster-gg/muster/internal/agent/machine"
+	"github.com/muster-gg/muster/internal/agent/machine/protocol"
 	"github.com/muster-gg/muster/internal/mustertest"
 )
 
@@ -32,6 +40,7 @@ type liveRegion struct {
 	shown    string                        // the ARN of the game session with a picture
 	servers  map[string]*gameserver.Server // by the game session's ARN, after it has started
 	started  chan startedGame
+	build    string // the id of the build with a picture
 }
 
 // A startedGame is a game session that a game server was given.
@@ -68,6 +77,8 @@ func startRegion(t *testing.T) *liveRegion {
 	r.match()
 	r.fail()
 	r.lateJoin()
+	r.upload()
+	r.joinMachines()
 	return r
 }
 
@@ -382,6 +393,9 @@ func (r *liveRegion) pictures() []picture {
 		{"rule-set", "/console/rule-sets/four-against-four", "FairSkill", nil},
 		{"rule-set-editor", "/console/rule-sets/create?from=four-against-four", "Save as new", nil},
 		{"locations", "/console/locations", "custom-fra", nil},
+		{"builds", "/console/builds", "is not a zip file", nil},
+		{"build", "/console/builds/" + r.build, "READY", nil},
+		{"machines", "/console/machines", "rack-2", nil},
 		{"events", "/console/events", "MatchmakingSearching", nil},
 		{"cluster", "/console/cluster", "runs alone", nil},
 		{"settings", "/console/settings", "open-console", nil},
@@ -398,4 +412,60 @@ func (r *liveRegion) pictures() []picture {
 		{"audit", "/console/audit", "DeleteMatchmakingRuleSet", nil},
 		{"log", "/console/log?level=info", "muster is ready", nil},
 	}
+}
+
+// upload uploads a build, and one that is no archive; a third waits for its files.
+func (r *liveRegion) upload() {
+	r.Helper()
+	var archive bytes.Buffer
+	z := zip.NewWriter(&archive)
+	for name, size := range map[string]int{"server": 900_000, "maps/harbour.pak": 400_000, "maps/canopy.pak": 300_000} {
+		f, err := z.Create(name)
+		must(r, err)
+		content := make([]byte, size)
+		_, _ = rand.Read(content) // never fails
+		_, err = f.Write(content)
+		must(r, err)
+	}
+	must(r, z.Close())
+	r.build = r.uploadBuild("1.4.0", archive.Bytes())
+	r.uploadBuild("1.4.1", []byte("a page of an expired link"))
+	mustertest.Call(r, r.Client.CreateBuild, &gamelift.CreateBuildInput{Name: aws.String("arena"),
+		Version: aws.String("1.5.0")})
+}
+
+func (r *liveRegion) uploadBuild(version string, archive []byte) (id string) {
+	r.Helper()
+	made := mustertest.Call(r, r.Client.CreateBuild, &gamelift.CreateBuildInput{Name: aws.String("arena"),
+		Version: &version})
+	key := made.UploadCredentials
+	client := s3.New(s3.Options{Region: r.Region, BaseEndpoint: &r.HTTP, UsePathStyle: true,
+		Credentials: credentials.NewStaticCredentialsProvider(*key.AccessKeyId, *key.SecretAccessKey,
+			*key.SessionToken)})
+	_, err := client.PutObject(r.Context(), &s3.PutObjectInput{Bucket: made.StorageLocation.Bucket,
+		Key: made.StorageLocation.Key, Body: bytes.NewReader(archive)})
+	must(r, err)
+	return *made.Build.BuildId
+}
+
+// joinMachines joins two machines, of which one is drained.
+func (r *liveRegion) joinMachines() {
+	r.Helper()
+	for i, name := range []string{"rack-1", "rack-2"} {
+		token := r.Manage("POST", "machine-tokens", map[string]any{"location": "custom-fra", "ttlSeconds": 3600})
+		m, err := machine.Open(machine.Config{Service: r.HTTP, Name: name, Data: r.TempDir(), Load: machine.MeasureLoad,
+			Token: func() (string, error) { return token["token"].(string), nil }, Log: slog.New(slog.DiscardHandler),
+			Offer: protocol.Offer{MilliCPUs: int32(8000 * (i + 1)), MemoryMiB: int64(32768 * (i + 1)),
+				IP: fmt.Sprint("192.0.2.", 10+i), PortFirst: 20000, PortLast: 29999, Version: "v0.9.0", OS: "linux",
+				Arch: "amd64"}})
+		must(r, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(ctx) }()
+		r.Cleanup(func() { cancel(); must(r, <-ended) })
+	}
+	mustertest.Eventually(r, "the machines have joined", func() bool {
+		return len(r.Manage("GET", "machines?status=ONLINE", nil)["machines"].([]any)) == 2
+	})
+	r.Manage("POST", "machines/rack-1/drain", nil)
 }

@@ -300,6 +300,7 @@ var bodies = map[string]func() any{
 
 // TestTemplates executes each template with an empty value, and with one whose texts attack the page.
 func TestTemplates(t *testing.T) {
+	layout := readTemplate(t, "layout.html")
 	for name, page := range parsePages() {
 		made, ok := bodies[name]
 		if !ok {
@@ -333,8 +334,24 @@ func TestTemplates(t *testing.T) {
 					t.Errorf("%s has %s", name, raw)
 				}
 			}
+			for _, id := range layoutIDs.FindAllString(layout, -1) {
+				if strings.Count(text, id) > 1 { // scripts would take one for the other
+					t.Errorf("%s has %s, as the layout does", name, id)
+				}
+			}
 		}
 	}
+}
+
+var layoutIDs = regexp.MustCompile(` id="[a-z-]+"`)
+
+func readTemplate(t *testing.T, name string) string {
+	t.Helper()
+	text, err := templateFiles.ReadFile("templates/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func execute(t *testing.T, name string, tmpl *template.Template, body any) string {
