@@ -7,6 +7,9 @@
 // ReportInterval, and the service sends a Wanted whenever that has changed. No message is a request to do something
 // once: each has a whole state, so that a lost one is repaired by the next, and a new socket begins from nothing.
 //
+// Beside these states the machine sends a TokenRequest for each instance when it needs the token of its compute, which
+// the service answers with a Token. Either may be lost: the machine sends the request again.
+//
 // A receiver ignores unknown fields and types.
 package protocol
 
@@ -31,9 +34,11 @@ const (
 
 const (
 	// MaxFromMachine is the maximum size of a message of a machine in bytes.
-	MaxFromMachine = 16 << 10
+	MaxFromMachine = 256 << 10
 	// MaxFromService is the maximum size of a message of the service in bytes.
-	MaxFromService = 1 << 20
+	MaxFromService = 4 << 20
+	// MaxInstances is the maximum number of instances on a machine.
+	MaxInstances = 400
 	// NonceSize is the length of a nonce in bytes.
 	NonceSize = 32
 
@@ -42,6 +47,9 @@ const (
 	maxLoad    = 1 << 20
 	maxFreeMiB = 1 << 40
 	maxSeconds = 3600 // of an interval
+	maxText    = 512  // bytes of the message of a failure
+
+	maxProcesses = 1000 // of an instance, those that end included
 
 	signedPrefix = "muster machine join 1" // of SignedText
 )
@@ -87,9 +95,37 @@ type Wanted struct {
 	LostSeconds   int `json:"lostSeconds"`   // see LostAfter
 }
 
-// An Instance is a part of a machine that runs the server processes of one fleet.
+// An Instance is a part of a machine that runs the server processes of one fleet. It is the compute of the fleet with
+// the same name. A machine ends an instance that is not wanted any more, and its processes.
 type Instance struct {
-	ID string `json:"id"`
+	ID        string    `json:"id"`
+	Fleet     string    `json:"fleet"`
+	Build     Build     `json:"build"`
+	Runtime   []Process `json:"runtime"`             // to be checked before it runs; the agent of the instance reads it anew
+	MilliCPUs int32     `json:"milliCpus,omitempty"` // its share of the machine; 0: unlimited
+	MemoryMiB int64     `json:"memoryMiB,omitempty"` // its limit; 0: none
+	// Ends reports that the instance must end: it begins no process, asks those that run to end, and is Ended then.
+	Ends bool `json:"ends,omitempty"`
+	// LogPath is where the machine puts the output of the installation by HTTP, below the service's URL. It contains
+	// the permission to do so.
+	LogPath string `json:"logPath,omitempty"`
+}
+
+// A Build is the content of an instance's directory.
+type Build struct {
+	ID     string `json:"id"`
+	SHA256 string `json:"sha256"`         // of the zip, in hexadecimal
+	Tree   string `json:"tree,omitempty"` // hash of paths, modes and contents: builds with one tree are equal
+	Size   int64  `json:"size"`           // of the zip in bytes
+	// Path is where the machine gets the zip by HTTP, below the service's URL. It contains the permission to do so.
+	Path string `json:"path"`
+}
+
+// A Process is an entry of a runtime configuration.
+type Process struct {
+	LaunchPath string `json:"launchPath"`
+	Parameters string `json:"parameters,omitempty"`
+	Count      int32  `json:"count"`
 }
 
 // Observed is the state of a machine: all of it, each time.
@@ -98,6 +134,55 @@ type Observed struct {
 	Offer         Offer    `json:"offer"`
 	Load          *float64 `json:"load,omitempty"`          // average of running threads in a minute; nil: unknown
 	FreeMemoryMiB *int64   `json:"freeMemoryMiB,omitempty"` // nil: unknown
+	// Instances are those that the machine has, wanted or not.
+	Instances []InstanceState `json:"instances,omitzero"`
+}
+
+// A Stage is how far an instance has come.
+type Stage string
+
+// The stages, in this order. A machine need not report each of them.
+const (
+	Waiting     Stage = "WAITING"     // for something that Failure names, such as a port
+	Downloading Stage = "DOWNLOADING" // the build
+	Extracting  Stage = "EXTRACTING"
+	Installing  Stage = "INSTALLING" // runs install.sh or install.bat
+	Validating  Stage = "VALIDATING" // the launch paths
+	Building    Stage = "BUILDING"   // its directory
+	Running     Stage = "RUNNING"    // its agent starts processes
+	Failed      Stage = "FAILED"     // for good, by Failure: it has no process
+	Ended       Stage = "ENDED"      // it has no process, and nothing is left of it
+)
+
+// An InstanceState is the state of an instance.
+type InstanceState struct {
+	ID        string   `json:"id"`
+	Stage     Stage    `json:"stage"`
+	Build     string   `json:"build,omitempty"`     // the id of the build that it has
+	Installed bool     `json:"installed,omitempty"` // the build has an installer, which has ended well on this machine
+	Processes int      `json:"processes,omitempty"`
+	Failure   *Failure `json:"failure,omitempty"` // of Waiting and Failed; of Running: that of a crash loop
+}
+
+// A Failure is why an instance has failed or waits.
+type Failure struct {
+	Code    string `json:"code"` // the code of a fleet event
+	Message string `json:"message"`
+}
+
+// A TokenRequest asks for the token of an instance's compute.
+type TokenRequest struct {
+	Instance string `json:"instance"`
+}
+
+// A Token is the answer to a TokenRequest. An Error is an answer that may be another one later.
+type Token struct {
+	Instance string `json:"instance"`
+	Token    string `json:"token,omitempty"`
+	Expires  int64  `json:"expires,omitempty"` // Unix time in milliseconds
+	SDK      string `json:"sdk,omitempty"`     // WebSocket URL for game servers
+	Agent    string `json:"agent,omitempty"`   // WebSocket URL for the agent of the instance
+	Error    string `json:"error,omitempty"`   // "": none
 }
 
 // Refused is the last message of the service before it closes the socket.
@@ -139,6 +224,10 @@ func Encode(message any) []byte {
 		return encode("observed", message)
 	case *Refused:
 		return encode("refused", message)
+	case *TokenRequest:
+		return encode("tokenRequest", message)
+	case *Token:
+		return encode("token", message)
 	}
 	panic(fmt.Sprintf("%T is no message", message))
 }
@@ -151,7 +240,7 @@ func encode(name string, message any) []byte {
 	return append([]byte(`{"type":"`+name+`",`), body[1:]...)
 }
 
-// DecodeFromMachine reads a message of a machine: a *Join or an *Observed.
+// DecodeFromMachine reads a message of a machine: a *Join, an *Observed or a *TokenRequest.
 func DecodeFromMachine(data []byte) (message any, err error) {
 	switch name, err := typeOf(data); {
 	case err != nil:
@@ -160,11 +249,13 @@ func DecodeFromMachine(data []byte) (message any, err error) {
 		return decode(data, (*Join).check)
 	case name == "observed":
 		return decode(data, (*Observed).check)
+	case name == "tokenRequest":
+		return decode(data, (*TokenRequest).check)
 	}
 	return nil, ErrUnknown
 }
 
-// DecodeFromService reads a message of a service: a *Challenge, a *Wanted or a *Refused.
+// DecodeFromService reads a message of a service: a *Challenge, a *Wanted, a *Token or a *Refused.
 func DecodeFromService(data []byte) (message any, err error) {
 	switch name, err := typeOf(data); {
 	case err != nil:
@@ -173,6 +264,8 @@ func DecodeFromService(data []byte) (message any, err error) {
 		return decode(data, (*Challenge).check)
 	case name == "wanted":
 		return decode(data, (*Wanted).check)
+	case name == "token":
+		return decode(data, func(*Token) error { return nil })
 	case name == "refused":
 		return decode(data, func(*Refused) error { return nil })
 	}
@@ -231,6 +324,16 @@ func (w *Wanted) check() error {
 		return fmt.Errorf("reportSeconds and lostSeconds must be between 1 and %d, and the second not the shorter one",
 			maxSeconds)
 	}
+	if len(w.Instances) > MaxInstances {
+		return fmt.Errorf("a machine can have at most %d instances", MaxInstances)
+	}
+	return nil
+}
+
+func (r *TokenRequest) check() error {
+	if r.Instance == "" || len(r.Instance) > maxName {
+		return fmt.Errorf("instance must have 1 to %d bytes", maxName)
+	}
 	return nil
 }
 
@@ -241,5 +344,28 @@ func (o *Observed) check() error {
 	if o.FreeMemoryMiB != nil && (*o.FreeMemoryMiB < 0 || *o.FreeMemoryMiB > maxFreeMiB) {
 		return fmt.Errorf("freeMemoryMiB must be between 0 and %d", maxFreeMiB)
 	}
+	if len(o.Instances) > 2*MaxInstances { // those that end may have successors
+		return fmt.Errorf("a machine can have at most %d instances", MaxInstances)
+	}
+	for i := range o.Instances {
+		if err := o.Instances[i].check(); err != nil {
+			return err
+		}
+	}
 	return o.Offer.check()
+}
+
+func (s *InstanceState) check() error {
+	switch s.Stage {
+	case Waiting, Downloading, Extracting, Installing, Validating, Building, Running, Failed, Ended:
+	default:
+		return fmt.Errorf("unknown stage %.20q of an instance", s.Stage)
+	}
+	if s.ID == "" || len(s.ID) > maxName || len(s.Build) > maxName || s.Processes < 0 || s.Processes > maxProcesses {
+		return fmt.Errorf("an instance needs an id of at most %d bytes, and at most %d processes", maxName, maxProcesses)
+	}
+	if f := s.Failure; f != nil && (len(f.Code) > maxName || len(f.Message) > maxText) {
+		return fmt.Errorf("a failure may have a code of %d bytes and a message of %d", maxName, maxText)
+	}
+	return nil
 }

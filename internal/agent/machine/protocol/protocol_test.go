@@ -30,9 +30,15 @@ func TestMessages(t *testing.T) {
 	}{
 		{&challenge, false},
 		{&Wanted{3, true, []Instance{}, 10, 30}, false},
+		{&Wanted{4, false, []Instance{{ID: "i-1", Fleet: "fleet-1", Build: Build{"build-1", "ab", "cd", 9, "/x"},
+			Runtime: []Process{{"/local/game/g", "{port}", 2}}, MilliCPUs: 2000, MemoryMiB: 4096, Ends: true,
+			LogPath: "/y"}}, 10, 30}, false},
 		{&Refused{"AccessDeniedException", "no", true}, false},
+		{&Token{Instance: "i-1", Token: "t", Expires: 9, SDK: "wss://h", Agent: "wss://h/agent"}, false},
 		{signed(challenge, "box"), true},
-		{&Observed{3, offer, new(0.5), new(int64(512))}, true},
+		{&Observed{3, offer, new(0.5), new(int64(512)), []InstanceState{{"i-1", Failed, "build-1", true, 0,
+			&Failure{"FLEET_ACTIVATION_FAILED", "no"}}}}, true},
+		{&TokenRequest{"i-1"}, true},
 		{&Observed{Offer: offer}, true},
 	} {
 		data := Encode(c.message)
@@ -57,7 +63,7 @@ func TestForm(t *testing.T) {
 		`{"type":"wanted","generation":1,"drain":false,"instances":[],"reportSeconds":10,"lostSeconds":30}`: &Wanted{
 			1, false, []Instance{}, 10, 30},
 		`{"type":"observed","generation":1,"offer":{"milliCpus":1500,"memoryMiB":2048},"load":0.5}`: &Observed{
-			1, Offer{MilliCPUs: 1500, MemoryMiB: 2048}, new(0.5), nil},
+			1, Offer{MilliCPUs: 1500, MemoryMiB: 2048}, new(0.5), nil, nil},
 		`{"type":"refused","error":"E","message":"m","final":false}`: &Refused{"E", "m", false},
 	} {
 		if got := string(Encode(message)); got != want {
@@ -93,6 +99,8 @@ func TestRefusedMessages(t *testing.T) {
 		"negative load":  `{"type":"observed","load":-1}`,
 		"negative space": `{"type":"observed","freeMemoryMiB":-1}`,
 		"long system":    `{"type":"observed","offer":{"os":"` + long + `"}}`,
+		"unknown stage":  `{"type":"observed","instances":[{"id":"i-1","stage":"ASLEEP"}]}`,
+		"no instance":    `{"type":"tokenRequest"}`,
 		"many CPUs":      `{"type":"observed","offer":{"milliCpus":3000000000}}`,
 	} {
 		if m, err := DecodeFromMachine([]byte(data)); err == nil || errors.Is(err, ErrUnknown) {
@@ -112,8 +120,9 @@ func TestRefusedMessages(t *testing.T) {
 
 // FuzzDecode: any bytes are refused, or read as a message within the bounds that is written alike.
 func FuzzDecode(f *testing.F) {
-	for _, m := range []any{&challenge, &Wanted{3, true, []Instance{{"i-1"}}, 10, 30}, &Refused{},
-		signed(challenge, "b"), &Observed{3, offer, new(0.5), new(int64(512))}} {
+	for _, m := range []any{&challenge, &Wanted{3, true, []Instance{{ID: "i-1"}}, 10, 30}, &Refused{},
+		signed(challenge, "b"), &Observed{3, offer, new(0.5), new(int64(512)), []InstanceState{{ID: "i-1", Stage: Running}}},
+		&TokenRequest{"i-1"}, &Token{Instance: "i-1", Expires: 5}} {
 		f.Add(Encode(m))
 	}
 	f.Add([]byte(`{"type":"observed","load":1e400}`))
