@@ -69,15 +69,7 @@ func TestUploadBuild(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := described.Build
-			stored, err := s.objects(s.AccessKey, s.SecretKey, "").GetObject(ctx, &s3.GetObjectInput{
-				Bucket: aws.String("gamelift-builds-" + s.Region), Key: aws.String(testAccount + "/" + id)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			archive, err := io.ReadAll(stored.Body)
-			if err = errors.Join(err, stored.Body.Close()); err != nil {
-				t.Fatal(err)
-			}
+			archive := s.readBuild(t, id)
 			if b.Status != types.BuildStatusReady || *b.SizeOnDisk != int64(len(archive)) ||
 				b.OperatingSystem != types.OperatingSystemAmazonLinux2023 {
 				t.Errorf("%s, %d bytes: %s, %d of %d bytes", scheme, size, b.Status, *b.SizeOnDisk, len(archive))
@@ -220,4 +212,51 @@ func TestHostileBuilds(t *testing.T) {
 			t.Errorf("%s: %d %s", want, status, body)
 		}
 	}
+}
+
+// TestUploadBuildToCluster: the command uploads its parts through a load balancer, to all nodes in turn, and each node
+// has the bytes. The region keeps them without the node that has received them.
+func TestUploadBuildToCluster(t *testing.T) {
+	t.Parallel()
+	nodes := initNodes(t, 3)
+	runNodes(t, nodes)
+	s := *nodes[0]
+	s.HTTP = balance(t, nodes)
+	root, data := t.TempDir(), noise(30_000_000) // four parts
+	path := filepath.Join(root, "bin", "server")
+	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700),
+		os.WriteFile(path, data, 0o755)); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	cli := clients.AWSCLI(t, s.buildEnviron("http"))
+	out, err := cli.Run("gamelift", "upload-build", "--name", "arena", "--build-version", "1", "--build-root", root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, id, _ := strings.Cut(strings.TrimSpace(string(out)), "Build ID: ")
+	for i, node := range nodes {
+		described, err := node.client().DescribeBuild(t.Context(), &gamelift.DescribeBuildInput{BuildId: &id})
+		if err != nil || described.Build.Status != types.BuildStatusReady {
+			t.Fatalf("node %d: %+v, %v", i, described, err)
+		}
+		checkArchive(t, node.readBuild(t, id), data)
+	}
+	nodes[0].stop()
+	checkArchive(t, nodes[1].readBuild(t, id), data)
+	checkArchive(t, nodes[2].readBuild(t, id), data)
+}
+
+// readBuild returns the archive of a build.
+func (s *service) readBuild(t *testing.T, id string) []byte {
+	t.Helper()
+	stored, err := s.objects(s.AccessKey, s.SecretKey, "").GetObject(t.Context(), &s3.GetObjectInput{
+		Bucket: aws.String("gamelift-builds-" + s.Region), Key: aws.String(testAccount + "/" + id)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := io.ReadAll(stored.Body)
+	if err = errors.Join(err, stored.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return archive
 }

@@ -218,6 +218,9 @@ func (s *State) Objects(bucket, prefix, after string, limit int) (objects []*Obj
 	return objects
 }
 
+// ReferredHashes returns the hashes of all bytes to which builds and objects refer.
+func (s *State) ReferredHashes() []string { return s.referred.Keys() }
+
 // Referred reports whether a build or an object refers to bytes by their hash.
 func (s *State) Referred(hash string) bool {
 	_, ok := s.referred.Get(hash)

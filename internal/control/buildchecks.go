@@ -92,11 +92,11 @@ func (p *Plane) runBuilds(ctx context.Context) error {
 	defer retry.Stop()
 	defer sweep.Stop()
 	for {
-		for _, b := range p.Catalog().UncheckedBuilds() {
+		for _, b := range p.buildsToCheck() {
 			if err := p.checkBuild(ctx, b); err != nil && ctx.Err() == nil {
 				p.cfg.Log.Error("check of a build failed", "build", b.ID, "err", err)
 			}
-			p.builds.ended(b.ID)
+			p.builds.ended(b.ID) // also of one that is checked again later
 		}
 		if p.builds.takeSweep() {
 			p.sweepObjects(ctx)
@@ -110,6 +110,14 @@ func (p *Plane) runBuilds(ctx context.Context) error {
 			p.builds.sweep()
 		}
 	}
+}
+
+// buildsToCheck returns the builds that this node checks: in a cluster that which leads.
+func (p *Plane) buildsToCheck() []*catalog.Build {
+	if p.cfg.Cluster != nil && !p.drivers.Lead() {
+		return nil
+	}
+	return p.Catalog().UncheckedBuilds()
 }
 
 // checkBuild reads the bytes of a build and finishes it. It leaves one whose bytes are missing.
@@ -154,7 +162,6 @@ func (p *Plane) sweepObjects(ctx context.Context) {
 func (p *Plane) awaitCheck(ctx context.Context, ended <-chan struct{}) {
 	timeout := p.cfg.Clock.NewTimer(checkWait)
 	defer timeout.Stop()
-	p.builds.check()
 	select {
 	case <-ended:
 	case <-timeout.Chan():

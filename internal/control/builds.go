@@ -23,11 +23,10 @@ const (
 )
 
 // noObjects says why a region does not keep the bytes of builds.
-const noObjects = "This region does not keep builds: its nodes are a cluster, and the bytes of a build would be on " +
-	"one of them alone. Only a region of one node keeps builds in this release."
+const noObjects = "This region does not keep builds: it has no directory for the bytes of objects."
 
 // keepsObjects reports whether the bytes of builds and objects can be kept.
-func (p *Plane) keepsObjects() bool { return p.cfg.Objects != nil && p.cfg.Cluster == nil }
+func (p *Plane) keepsObjects() bool { return p.cfg.Objects != nil }
 
 // CreateBuild creates a build. Without a storage location its answer has credentials for the upload of its files; with
 // one the build refers to the bytes of that object, and becomes READY or FAILED soon.
@@ -46,7 +45,7 @@ func (p *Plane) CreateBuild(ctx context.Context, in *wire.CreateBuildInput) (*wi
 		command.SDKVersion = defaultSDKVersion
 	}
 	if in.StorageLocation != nil {
-		if err := p.findSource(in.StorageLocation, &command); err != nil {
+		if err := p.findSource(ctx, in.StorageLocation, &command); err != nil {
 			return nil, err
 		}
 	}
@@ -60,14 +59,12 @@ func (p *Plane) CreateBuild(ctx context.Context, in *wire.CreateBuildInput) (*wi
 	out := &wire.CreateBuildOutput{Build: build}
 	if in.StorageLocation == nil {
 		out.UploadCredentials, out.StorageLocation = p.uploadTo(command.ID)
-	} else {
-		p.builds.check()
 	}
 	return out, nil
 }
 
 // findSource sets the object from which a build is created. One that does not exist makes the build FAILED.
-func (p *Plane) findSource(in *wire.S3Location, c *catalog.CreateBuild) error {
+func (p *Plane) findSource(ctx context.Context, in *wire.S3Location, c *catalog.CreateBuild) error {
 	switch {
 	case in.Bucket == "" || in.Key == "":
 		return invalid("StorageLocation needs a Bucket and a Key")
@@ -80,7 +77,7 @@ func (p *Plane) findSource(in *wire.S3Location, c *catalog.CreateBuild) error {
 	if !ok {
 		return nil
 	}
-	if err := p.cfg.Objects.Renew(o.Hash); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := p.renewObject(ctx, o.Hash); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	c.Hash, c.Size = o.Hash, o.Size
@@ -163,7 +160,13 @@ func (p *Plane) buildStatus(b *catalog.Build) (catalog.BuildStatus, string) {
 }
 
 func (p *Plane) hasBytes(hash string) bool {
-	return p.cfg.Objects != nil && p.cfg.Objects.Has(hash)
+	switch {
+	case p.copies != nil:
+		return p.copies.Has(hash)
+	case p.cfg.Objects != nil:
+		return p.cfg.Objects.Has(hash)
+	}
+	return false
 }
 
 // DescribeBuild describes one build.

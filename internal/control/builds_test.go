@@ -272,7 +272,7 @@ func TestUnusedBytesAreDeleted(t *testing.T) {
 func TestBuildsNeedAStore(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.CreateBuild(w.ctx, &wire.CreateBuildInput{})
-	if !fault.Is(err, fault.InvalidRequest) || !strings.Contains(err.Error(), "are a cluster") {
+	if !fault.Is(err, fault.InvalidRequest) || !strings.Contains(err.Error(), "no directory") {
 		t.Error(err)
 	}
 	c := ObjectCatalog{w.Plane}

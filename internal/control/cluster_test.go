@@ -192,6 +192,23 @@ func (n netNode) Machines(context.Context) (answers [][]byte) {
 	return answers
 }
 
+func (n netNode) Self() string { return strconv.Itoa(n.node) }
+
+func (n netNode) Living() (names []string) {
+	for i := range n.worlds {
+		names = append(names, strconv.Itoa(i))
+	}
+	return names
+}
+
+func (n netNode) AskNode(ctx context.Context, node string, question []byte) ([]byte, error) {
+	i, err := strconv.Atoi(node)
+	if err != nil {
+		return nil, err
+	}
+	return n.worlds[i].AnswerObjects(ctx, question), nil
+}
+
 // A netPeer reaches the owner of a shard.
 type netPeer struct {
 	net   *net

@@ -20,6 +20,7 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/machines"
 	"github.com/muster-gg/muster/internal/objects"
+	"github.com/muster-gg/muster/internal/objects/copies"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
@@ -56,6 +57,7 @@ type Config struct {
 	MaxOverdue int // see history.Config; 0: by the process's memory limit
 
 	Objects      *objects.Store // of the bytes of builds; nil: builds are refused
+	Copies       int            // how many nodes of a cluster keep the bytes of an object
 	MaxBuildSize int64          // of the files of a build, in bytes
 
 	SnapshotEvery shard.SnapshotEvery // zero: the default
@@ -83,6 +85,11 @@ type Cluster interface {
 
 	// Machines returns the Plane.SharedMachines of all nodes that answer in time, this one included.
 	Machines(ctx context.Context) (answers [][]byte)
+
+	copies.Peers // whose questions are for Plane.AnswerObjects
+
+	// Self returns the name of this node.
+	Self() string
 }
 
 // A Plane is the control plane of one region.
@@ -103,6 +110,7 @@ type Plane struct {
 	drivers  *drivers.Drivers
 	ruleSets ruleSets
 	builds   *buildRunner
+	copies   *copies.Copies // of the bytes of objects on other nodes; nil: this process keeps all
 
 	finishing sync.Mutex // held while a deletion is finished
 }
@@ -154,6 +162,7 @@ func New(cfg Config) (*Plane, error) {
 	})
 	p.machines = newMachines(p)
 	p.history = newHistory(p)
+	p.copies = newCopies(p)
 	p.drivers = drivers.New(drivers.Config{
 		Region: cfg.Region, Account: cfg.Account, Router: p.Router, Processes: p.processes, History: p.history,
 		Cluster: cfg.Cluster, Feed: cfg.Feed, EventID: secrets.EventID, RuleSet: p.ruleSets.of,
@@ -204,6 +213,7 @@ func (p *Plane) observe(c *router.Commit) {
 	p.changes.NotifyAll()
 	p.drivers.Observe(c)
 	p.latencies.observe(c)
+	p.observeObjects(c)
 	if c.HasView && c.Shard == region.CatalogShard {
 		p.ruleSets.tidy(c.View.Catalog())
 	}
@@ -223,7 +233,7 @@ func (p *Plane) Run(ctx context.Context) error {
 	group.Go(func() error { return p.history.Run(ctx) })
 	group.Go(func() error { return p.Access.Run(ctx) })
 	for _, run := range []func(context.Context) error{
-		p.drivers.Run, p.processes.Run, p.machines.Run, p.runBuilds,
+		p.drivers.Run, p.processes.Run, p.machines.Run, p.runBuilds, p.runCopies,
 	} {
 		group.Go(func() error {
 			if err := p.WaitServing(ctx); err != nil {

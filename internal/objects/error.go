@@ -72,6 +72,14 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// MessageOf returns what a client sees of an error; "" of one that is no *Error.
+func MessageOf(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Message
+	}
+	return ""
+}
+
 // CodeOf returns the code of an error: "" of nil, and InternalError of one that is no *Error.
 func CodeOf(err error) Code {
 	if err == nil {

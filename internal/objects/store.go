@@ -38,6 +38,10 @@ type Config struct {
 	MaxSize int64  // of an object, in bytes; 0: DefaultMaxSize
 	Clock   clockwork.Clock
 	Log     *slog.Logger
+
+	// Fetch gets a blob that this store lacks, from another store. The error is fs.ErrNotExist if none has it. nil:
+	// there is no other one.
+	Fetch func(hash string) error
 }
 
 // A Store stores bytes as files. It is safe for concurrent use. One process at a time may have it open.
@@ -109,8 +113,21 @@ func (s *Store) path(hash string) (string, error) {
 	return filepath.Join(s.blobs(), hash[:2], hash), nil
 }
 
-// Open opens a blob for reading. The error is fs.ErrNotExist for one that does not exist.
+// Open opens a blob for reading, and fetches it before if necessary. The error is fs.ErrNotExist for one that does not
+// exist.
 func (s *Store) Open(hash string) (*os.File, error) {
+	f, err := s.OpenHere(hash)
+	if s.Fetch == nil || !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	if err := s.Fetch(hash); err != nil {
+		return nil, err
+	}
+	return s.OpenHere(hash)
+}
+
+// OpenHere is Open for a blob of this store alone.
+func (s *Store) OpenHere(hash string) (*os.File, error) {
 	path, err := s.path(hash)
 	if err != nil {
 		return nil, err
@@ -130,6 +147,17 @@ func (s *Store) Has(hash string) bool {
 // Renew keeps a blob from being deleted by Sweep for a while, for a caller that is about to store a reference to it.
 // The error is fs.ErrNotExist for one that does not exist.
 func (s *Store) Renew(hash string) error {
+	err := s.renewHere(hash)
+	if s.Fetch == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := s.Fetch(hash); err != nil {
+		return err
+	}
+	return s.renewHere(hash)
+}
+
+func (s *Store) renewHere(hash string) error {
 	path, err := s.path(hash)
 	if err != nil {
 		return err
@@ -219,10 +247,10 @@ func (s *Store) keep(temp, hash string) error {
 	if err != nil {
 		return err
 	}
-	if s.Renew(hash) == nil {
+	if s.renewHere(hash) == nil {
 		err = os.Remove(temp)
 	} else if err = os.Rename(temp, path); err == nil {
-		err = s.Renew(hash)
+		err = s.renewHere(hash)
 	}
 	return errors.Join(err, atomicfile.SyncDir(filepath.Dir(path))) // also of an existing one, which may be as new
 }

@@ -41,6 +41,18 @@ type Upload struct {
 	Algorithm   Algorithm         `json:"algorithm,omitempty"` // of checksums; "": none
 	FullObject  bool              `json:"fullObject"`          // the checksum is of the bytes, not of checksums
 	Initiated   time.Time         `json:"initiated"`
+
+	Node string `json:"-"` // the node that keeps it; "": this one
+}
+
+// Uploads keeps unfinished multipart uploads. *Store implements it, and describes the methods.
+type Uploads interface {
+	Initiate(u Upload) (Upload, error)
+	Upload(id string) (Upload, error)
+	PutPart(u Upload, number int, checksum string, w *Writer) (Part, error)
+	Parts(u Upload, after, limit int) ([]Part, error)
+	Complete(u Upload, want []Part) (Object, error)
+	Abort(u Upload) error
 }
 
 // A Part is a part of an upload.
@@ -82,12 +94,13 @@ func (s *Store) Initiate(u Upload) (Upload, error) {
 // dir returns the directory of an upload; an error for an id that Initiate cannot have made.
 func (s *Store) dir(id string) (string, error) {
 	if raw, err := hex.DecodeString(id); err != nil || len(raw) != len(uuid.UUID{}) || hex.EncodeToString(raw) != id {
-		return "", noSuchUpload()
+		return "", ErrNoUpload()
 	}
 	return filepath.Join(s.uploads(), id), nil
 }
 
-func noSuchUpload() *Error {
+// ErrNoUpload returns the error about an upload that does not exist.
+func ErrNoUpload() *Error {
 	return Errorf(NoSuchUpload,
 		"The multipart upload does not exist: it was completed, aborted, or is older than %v.", UploadRetention)
 }
@@ -95,7 +108,7 @@ func noSuchUpload() *Error {
 // upload converts an error of reading or writing an upload.
 func upload(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return noSuchUpload()
+		return ErrNoUpload()
 	}
 	if err != nil {
 		return fmt.Errorf("upload: %w", err)

@@ -148,6 +148,14 @@ func (s *service) joinNodes(ctx context.Context) error {
 	return nil
 }
 
+// copiesOfObjects returns how many nodes keep the bytes of an object: as many as keep the journal.
+func (s *service) copiesOfObjects() int {
+	if s.nodes == nil {
+		return 1
+	}
+	return s.engine.Replicas()
+}
+
 // place returns the state of this node in its cluster.
 func (s *service) place() telemetry.Place {
 	p := telemetry.Place{Members: 1, Owned: make([]bool, s.cfg.Shards)}

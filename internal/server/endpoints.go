@@ -117,9 +117,10 @@ func (s *service) openEndpoints(context.Context) error {
 func (s *service) openS3(bodies *listen.Budget) {
 	keys := control.ObjectKeys{Plane: s.plane}
 	c := s3.Config{
-		Store: s.objects, Catalog: control.ObjectCatalog{Plane: s.plane}, Keys: keys, Region: s.cfg.Region,
-		Skew:  max(s.cfg.ClockSkew, s3.DefaultSkew),
-		Ready: s.awaitReady, Bodies: bodies, Observe: s.metrics.Call, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Store: s.objects, Uploads: s.plane.Uploads(), Catalog: control.ObjectCatalog{Plane: s.plane}, Keys: keys,
+		Region: s.cfg.Region,
+		Skew:   max(s.cfg.ClockSkew, s3.DefaultSkew),
+		Ready:  s.awaitReady, Bodies: bodies, Observe: s.metrics.Call, Clock: s.cfg.Clock, Log: s.cfg.Log,
 		Attach: func(ctx context.Context, r *listen.Request, requestID string) context.Context {
 			return access.WithOrigin(ctx, access.Origin{Address: r.Client.Address, TLS: r.Client.TLS,
 				UserAgent: r.Header.Get("User-Agent"), RequestID: requestID})

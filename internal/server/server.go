@@ -283,7 +283,7 @@ func (s *service) openPlane(context.Context) (err error) {
 		Trail: s.trail, KeyUses: s.keyUses, Tokens: s.tokens, Lifetimes: lifetimes(&s.cfg),
 		Argon2id:    s.argon2id(),
 		HistoryKept: s.cfg.History, HistoryDir: filepath.Join(s.cfg.Data, historyIndexDir),
-		Objects: s.objects, MaxBuildSize: int64(s.cfg.MaxBuildSize) << 20,
+		Objects: s.objects, Copies: s.copiesOfObjects(), MaxBuildSize: int64(s.cfg.MaxBuildSize) << 20,
 		SnapshotEvery: shard.SnapshotEvery{Records: s.cfg.SnapshotEvery}, FinalSnapshot: true,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.count, Metrics: s.metrics.Shard(),
 	}

@@ -47,6 +47,29 @@ func (n *Nodes) askAll(ctx context.Context, subject string) map[string][]byte {
 	return all
 }
 
+// objectsSubject is the prefix of the subjects on which a node is asked about the bytes of objects; its name follows.
+const objectsSubject = "muster.objects."
+
+// Self implements control.Cluster.
+func (n *Nodes) Self() string { return n.cfg.Node }
+
+// Living implements control.Cluster.
+func (n *Nodes) Living() (names []string) {
+	for _, m := range n.node.Members() {
+		names = append(names, m.Node)
+	}
+	return names
+}
+
+// AskNode implements control.Cluster.
+func (n *Nodes) AskNode(ctx context.Context, node string, question []byte) ([]byte, error) {
+	m, err := n.cfg.Conn.RequestWithContext(ctx, objectsSubject+node, question)
+	if err != nil {
+		return nil, err
+	}
+	return m.Data, nil
+}
+
 func (n *Nodes) giveMachines(m *nats.Msg) { n.respond(m, n.plane.SharedMachines()) }
 
 func (n *Nodes) giveFigures(m *nats.Msg) { n.respond(m, n.cfg.Figures()) }

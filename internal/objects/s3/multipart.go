@@ -30,7 +30,7 @@ func (q *request) createUpload(ctx context.Context) error {
 	if err := q.Catalog.Check(ctx, q.bucket, q.key); err != nil {
 		return err
 	}
-	if u, err = q.Store.Initiate(u); err != nil {
+	if u, err = q.Uploads.Initiate(u); err != nil {
 		return err
 	}
 	if u.Algorithm != "" {
@@ -74,7 +74,7 @@ func uploadType(u objects.Upload) string {
 
 // upload returns the upload that the request names.
 func (q *request) upload() (objects.Upload, error) {
-	u, err := q.Store.Upload(q.query.Get("uploadId"))
+	u, err := q.Uploads.Upload(q.query.Get("uploadId"))
 	if err == nil && (u.Bucket != q.bucket || u.Key != q.key) {
 		return u, objects.Errorf(objects.NoSuchUpload, "The multipart upload does not exist for this key.")
 	}
@@ -107,7 +107,7 @@ func (q *request) uploadPart(ctx context.Context) error {
 	if u.Algorithm == "" {
 		checksum = "" // verified, but not of the upload
 	}
-	part, err := q.Store.PutPart(u, number, checksum, w)
+	part, err := q.Uploads.PutPart(u, number, checksum, w)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (q *request) complete(ctx context.Context, input *completion, announced map
 	if err := q.Catalog.Check(ctx, q.bucket, q.key); err != nil {
 		return o, err
 	}
-	if o, err = q.Store.Complete(u, parts); err != nil {
+	if o, err = q.Uploads.Complete(u, parts); err != nil {
 		return o, err
 	}
 	if err := q.checkCompleted(&o, announced); err != nil {
@@ -221,7 +221,7 @@ func (q *request) complete(ctx context.Context, input *completion, announced map
 	if err := q.Catalog.Put(ctx, o); err != nil {
 		return o, err
 	}
-	if err := q.Store.Abort(u); err != nil && objects.CodeOf(err) != objects.NoSuchUpload {
+	if err := q.Uploads.Abort(u); err != nil && objects.CodeOf(err) != objects.NoSuchUpload {
 		q.log("completed upload not deleted", err) // deleted when it is old
 	}
 	return o, nil
@@ -264,7 +264,7 @@ func (q *request) abortUpload(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := q.Store.Abort(u); err != nil {
+	if err := q.Uploads.Abort(u); err != nil {
 		return err
 	}
 	return q.answer(http.StatusNoContent, nil)
@@ -309,7 +309,7 @@ func (q *request) listParts(context.Context) error {
 	if err != nil {
 		return err
 	}
-	parts, err := q.Store.Parts(u, after, limit+1)
+	parts, err := q.Uploads.Parts(u, after, limit+1)
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,7 @@ const (
 // Config configures a Handler. All fields are required unless they say otherwise.
 type Config struct {
 	Store   *objects.Store
+	Uploads objects.Uploads // nil: those of the Store
 	Catalog objects.Catalog
 	Keys    objects.Keys
 	Region  string        // of the buckets
@@ -89,6 +90,9 @@ type Handler struct {
 func New(c Config) *Handler {
 	if c.Skew == 0 {
 		c.Skew = DefaultSkew
+	}
+	if c.Uploads == nil {
+		c.Uploads = c.Store
 	}
 	if c.MaxRequests == 0 {
 		c.MaxRequests = DefaultMaxRequests

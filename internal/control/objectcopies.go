@@ -1,0 +1,92 @@
+package control
+
+import (
+	"context"
+
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/objects"
+	"github.com/muster-gg/muster/internal/objects/copies"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
+)
+
+// newCopies returns the copies of objects on the nodes of a cluster; nil without one.
+func newCopies(p *Plane) *copies.Copies {
+	if p.cfg.Cluster == nil || p.cfg.Objects == nil {
+		return nil
+	}
+	all := copies.New(copies.Config{
+		Self: p.cfg.Cluster.Self(), Store: p.cfg.Objects, Peers: p.cfg.Cluster, Number: p.cfg.Copies,
+		Referred: func() []string { return p.Catalog().ReferredHashes() }, Clock: p.cfg.Clock, Log: p.cfg.Log,
+	})
+	p.cfg.Objects.Fetch = func(hash string) error { return all.Fetch(context.Background(), hash) }
+	return all
+}
+
+// runCopies fetches the bytes that this node has to keep, until ctx ends.
+func (p *Plane) runCopies(ctx context.Context) error {
+	if p.copies == nil {
+		return nil
+	}
+	return p.copies.Run(ctx)
+}
+
+// AnswerObjects answers a question of another node about bytes.
+func (p *Plane) AnswerObjects(ctx context.Context, question []byte) (answer []byte) {
+	if p.copies == nil {
+		return nil
+	}
+	return p.copies.Answer(ctx, question)
+}
+
+// spreadObject returns when bytes are as durable as a record of the journal.
+func (p *Plane) spreadObject(ctx context.Context, hash string) error {
+	if p.copies == nil {
+		return nil
+	}
+	return p.copies.Spread(ctx, hash)
+}
+
+// renewObject keeps bytes from being swept before another reference to them is stored. The error is fs.ErrNotExist if
+// there are none.
+func (p *Plane) renewObject(ctx context.Context, hash string) error {
+	if err := p.cfg.Objects.Renew(hash); err != nil {
+		return err
+	}
+	return p.spreadObject(ctx, hash)
+}
+
+// Uploads returns the multipart uploads of the region.
+func (p *Plane) Uploads() objects.Uploads {
+	if p.copies == nil {
+		return p.cfg.Objects
+	}
+	return p.copies
+}
+
+// observeObjects wakes what works with the bytes of builds and objects.
+func (p *Plane) observeObjects(c *router.Commit) {
+	if c.Shard != region.CatalogShard {
+		return
+	}
+	for _, f := range c.Facts {
+		switch e := f.Body.(type) {
+		case *catalog.ObjectPut:
+			p.bytesStored(e.Bucket == "")
+		case *catalog.BuildCreated:
+			p.bytesStored(e.Hash != "")
+		case *catalog.BuildFinished:
+			p.builds.ended(e.ID)
+		}
+	}
+}
+
+// bytesStored wakes the copies, and the check if the bytes are of a build.
+func (p *Plane) bytesStored(build bool) {
+	if p.copies != nil {
+		p.copies.Repair()
+	}
+	if build {
+		p.builds.check()
+	}
+}
