@@ -119,6 +119,15 @@ var Events = []event.Entry{
 	{Number: 530, Type: (*Machine)(nil), Level: MachineLevel},
 	{Number: 531, Type: (*MachineToken)(nil), Level: MachineLevel},
 
+	{Number: 540, Type: (*ManagedFleetCreated)(nil), Level: InstanceLevel},
+	{Number: 541, Type: (*ManagedLocationsAdded)(nil), Level: InstanceLevel},
+	{Number: 542, Type: (*FleetAdvanced)(nil), Level: InstanceLevel},
+	{Number: 543, Type: (*FleetLocationAdvanced)(nil), Level: InstanceLevel},
+	{Number: 544, Type: (*InstanceCreated)(nil), Level: InstanceLevel},
+	{Number: 545, Type: (*InstanceReported)(nil), Level: InstanceLevel},
+	{Number: 546, Type: (*InstanceStatusSet)(nil), Level: InstanceLevel},
+	{Number: 547, Type: (*InstanceDropped)(nil), Level: InstanceLevel},
+	{Number: 548, Type: (*InstanceLogPut)(nil), Level: InstanceLevel},
 	{Number: 560, Type: (*Instance)(nil), Level: InstanceLevel},
 }
 
@@ -192,4 +201,12 @@ var Commands = []event.Entry{
 	{Number: 67, Type: (*JoinMachine)(nil), Level: MachineLevel},
 	{Number: 68, Type: (*DrainMachine)(nil), Level: MachineLevel},
 	{Number: 69, Type: (*DeleteMachine)(nil), Level: MachineLevel},
+	{Number: 70, Type: (*CreateManagedFleet)(nil), Level: InstanceLevel},
+	{Number: 71, Type: (*CreateInstance)(nil), Level: InstanceLevel},
+	{Number: 72, Type: (*ReportInstance)(nil), Level: InstanceLevel},
+	{Number: 73, Type: (*ActivateInstance)(nil), Level: InstanceLevel},
+	{Number: 74, Type: (*TerminateInstance)(nil), Level: InstanceLevel},
+	{Number: 75, Type: (*DropInstance)(nil), Level: InstanceLevel},
+	{Number: 76, Type: (*PutInstanceLog)(nil), Level: InstanceLevel},
+	{Number: 77, Type: (*FailFleet)(nil), Level: InstanceLevel},
 }
