@@ -196,8 +196,15 @@ func (s *State) activeFleet(id string) (*Fleet, error) {
 	return f, nil
 }
 
+// FleetsOf returns those of Fleets that have a build; for "" all.
+func (s *State) FleetsOf(build, after string, limit int) (fleets []*Fleet, more bool) {
+	return page(&s.fleets, "", after, limit, func(f *Fleet) bool {
+		return f.Status != StatusTerminated && (build == "" || f.Managed != nil && f.Managed.Build == build)
+	})
+}
+
 // Fleets returns the fleets that are not TERMINATED with ids after the given one, in order. A limit below 1 is none;
 // more reports that there are further ones.
 func (s *State) Fleets(after string, limit int) (fleets []*Fleet, more bool) {
-	return page(&s.fleets, "", after, limit, func(f *Fleet) bool { return f.Status != StatusTerminated })
+	return s.FleetsOf("", after, limit)
 }

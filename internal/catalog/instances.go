@@ -329,6 +329,21 @@ func (s *State) Instance(id string) (*Instance, bool) { return s.instances.Get(i
 // AllInstances returns the instances of all fleets by id.
 func (s *State) AllInstances() []*Instance { return s.instances.Values() }
 
+// An InstanceFilter selects instances.
+type InstanceFilter struct {
+	Fleet, Location, Machine string         // "": any
+	Status                   InstanceStatus // "": any
+}
+
+// InstancePage returns instances with ids after the given one, in order. A limit below 1 is none; more reports that
+// there are further ones.
+func (s *State) InstancePage(f InstanceFilter, after string, limit int) (instances []*Instance, more bool) {
+	return page(&s.instances, "", after, limit, func(i *Instance) bool {
+		return (f.Fleet == "" || f.Fleet == i.Fleet) && (f.Location == "" || f.Location == i.Location) &&
+			(f.Machine == "" || f.Machine == i.Machine) && (f.Status == "" || f.Status == i.Status)
+	})
+}
+
 // Instances returns the instances of a fleet by location and id, at one location or ("") all.
 func (s *State) Instances(fleet, location string) []*Instance {
 	prefix := join(fleet, "")
