@@ -256,7 +256,8 @@ func (p *planner) hasBuild(m *Machine, build string) bool {
 // reason says why no machine can have an instance of a group.
 func (o obstacles) reason(g *Group) string {
 	if o == (obstacles{}) {
-		return fmt.Sprintf("No machine has joined location %s. Start one there with 'muster agent --machine'.", g.Location)
+		return fmt.Sprintf("No machine has joined location %s. Start one there with 'muster agent --machine'.",
+			g.Location)
 	}
 	var parts []string
 	for _, part := range []struct {
@@ -274,5 +275,6 @@ func (o obstacles) reason(g *Group) string {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.text))
 		}
 	}
-	return fmt.Sprintf("No machine at location %s can have another instance: %s.", g.Location, strings.Join(parts, ", "))
+	return fmt.Sprintf("No machine at location %s can have another instance: %s.", g.Location,
+		strings.Join(parts, ", "))
 }

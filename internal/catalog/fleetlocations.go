@@ -22,9 +22,9 @@ type FleetLocation struct {
 }
 
 // AddFleetLocations adds locations to an ACTIVE fleet: to an Anywhere fleet ACTIVE at once (although the API answers
-// with NEW), to an EC2-type fleet NEW. NotFound for the fleet or a location, InvalidFleetStatus, Conflict for a location
-// that the fleet has, InvalidRequest for repeated or non-custom names, UnsupportedRegion for a location of an EC2-type
-// fleet without machines, LimitExceeded.
+// with NEW), to an EC2-type fleet NEW. NotFound for the fleet or a location, InvalidFleetStatus, Conflict for a
+// location that the fleet has, InvalidRequest for repeated or non-custom names, UnsupportedRegion for a location of an
+// EC2-type fleet without machines, LimitExceeded.
 type AddFleetLocations struct {
 	Fleet     string   `cbor:"1,keyasint,omitzero"`
 	Locations []string `cbor:"2,keyasint,omitzero"`

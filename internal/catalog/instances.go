@@ -56,10 +56,10 @@ type InstanceReport struct {
 	Message   string        `cbor:"23,keyasint,omitempty"` // of a failure
 }
 
-// CreateInstance gives a machine an instance of a fleet, and reserves its name among the computes of the fleet. NotFound
-// for fleet, location or machine; InvalidFleetStatus for a fleet that has failed or is being deleted, InvalidRequest for
-// an Anywhere fleet; Conflict for a location that is being removed, and for a machine that is drained or elsewhere;
-// LimitExceeded.
+// CreateInstance gives a machine an instance of a fleet, and reserves its name among the computes of the fleet.
+// NotFound for fleet, location or machine; InvalidFleetStatus for a fleet that has failed or is being deleted,
+// InvalidRequest for an Anywhere fleet; Conflict for a location that is being removed, and for a machine that is
+// drained or elsewhere; LimitExceeded.
 type CreateInstance struct {
 	ID       string   `cbor:"1,keyasint,omitzero"`
 	Fleet    string   `cbor:"2,keyasint,omitzero"`

@@ -4,7 +4,7 @@ package catalog
 // deletes nothing. A zero forbids what it counts.
 type Limits struct {
 	Locations                 int // custom locations
-	Fleets                    int // Anywhere fleets that are not TERMINATED
+	Fleets                    int // that are not TERMINATED
 	LocationsPerFleet         int
 	ComputesPerFleet          int
 	Aliases                   int

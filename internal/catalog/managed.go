@@ -114,7 +114,8 @@ func (c CreateManagedFleet) decide(s *State, now event.Time) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes, err := s.note(now, c.ID, []string{c.EventID}, []note{{codeFleetCreated, "Fleet " + c.ID + " was created", ""}})
+	notes, err := s.note(now, c.ID, []string{c.EventID}, []note{{codeFleetCreated,
+		"Fleet " + c.ID + " was created", ""}})
 	if err != nil {
 		return nil, err
 	}
@@ -254,14 +255,15 @@ func (p PortRange) check(windows bool) error {
 	case p.Protocol != "TCP" && p.Protocol != "UDP":
 		return fault.New(fault.InvalidRequest, "Protocol %.20s of an inbound permission must be TCP or UDP", p.Protocol)
 	case p.From > p.To:
-		return fault.New(fault.InvalidRequest, "FromPort %d of an inbound permission is above its ToPort %d", p.From, p.To)
+		return fault.New(fault.InvalidRequest, "FromPort %d of an inbound permission is above its ToPort %d", p.From,
+			p.To)
 	case !ssh && (p.From < minGamePort || p.To > maxGamePort):
-		return fault.New(fault.InvalidRequest, "The ports %d-%d of an inbound permission must be within %d-%d; on Linux "+
-			"%d alone is allowed, too", p.From, p.To, minGamePort, maxGamePort, sshPort)
+		return fault.New(fault.InvalidRequest, "The ports %d-%d of an inbound permission must be within %d-%d; on "+
+			"Linux %d alone is allowed, too", p.From, p.To, minGamePort, maxGamePort, sshPort)
 	}
 	if _, err := netip.ParsePrefix(p.IPRange); err != nil {
-		return fault.New(fault.InvalidRequest, "IpRange %.100s of an inbound permission must be in CIDR notation, such "+
-			"as 0.0.0.0/0", p.IPRange)
+		return fault.New(fault.InvalidRequest, "IpRange %.100s of an inbound permission must be in CIDR notation, "+
+			"such as 0.0.0.0/0", p.IPRange)
 	}
 	return nil
 }

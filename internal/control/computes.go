@@ -58,7 +58,8 @@ const computeActive wire.ComputeStatus = "Active"
 // refuseInstances rejects a change of the computes of an EC2-type fleet.
 func (p *Plane) refuseInstances(fleetIDOrArn string) error {
 	if f, err := p.liveFleet(fleetIDOrArn); err == nil && f.Managed != nil {
-		return invalid("Fleet %s is of compute type EC2: the service registers and deregisters its instances itself", f.ID)
+		return invalid("Fleet %s is of compute type EC2: the service registers and deregisters its instances itself",
+			f.ID)
 	}
 	return nil
 }

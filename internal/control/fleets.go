@@ -187,8 +187,8 @@ func (p *Plane) UpdateFleetAttributes(ctx context.Context,
 	return &wire.UpdateFleetAttributesOutput{FleetId: command.Fleet, FleetArn: p.FleetARN(command.Fleet)}, nil
 }
 
-// DeleteFleet deletes an Anywhere fleet that has no game session, after deregistering its computes. An EC2-type fleet is
-// deleted when its instances have ended.
+// DeleteFleet deletes an Anywhere fleet that has no game session, after deregistering its computes. An EC2-type fleet
+// is deleted when its instances have ended.
 func (p *Plane) DeleteFleet(ctx context.Context, in *wire.DeleteFleetInput) error {
 	id := fleetID(in.FleetId)
 	f, err := p.Catalog().LiveFleet(id)

@@ -32,7 +32,8 @@ func (cr *catalogReader) DescribeInstances(_ context.Context,
 	}
 	list, next, err := page(cr.secrets.Pages("DescribeInstances", f.ID, in.Location), in.NextToken,
 		func(after string) ([]*catalog.Instance, bool) {
-			return view.InstancePage(catalog.InstanceFilter{Fleet: f.ID, Location: in.Location}, after, pageSize(in.Limit))
+			filter := catalog.InstanceFilter{Fleet: f.ID, Location: in.Location}
+			return view.InstancePage(filter, after, pageSize(in.Limit))
 		},
 		func(i *catalog.Instance) string { return i.ID })
 	if err != nil {

@@ -343,8 +343,8 @@ func (d *instanceDriver) create(ctx context.Context, c *capacity.Creation) error
 	}
 	d.cfg.Log.Info("instance created", "instance", id, "fleet", c.Fleet, "location", c.Location, "machine", c.Machine)
 	if c.TooSmall {
-		message := fmt.Sprintf("Machine %s has fewer CPUs or less memory than the instance type of the fleet. Instance "+
-			"%s runs there all the same, because the machine was empty.", c.Machine, id)
+		message := fmt.Sprintf("Machine %s has fewer CPUs or less memory than the instance type of the fleet. "+
+			"Instance %s runs there all the same, because the machine was empty.", c.Machine, id)
 		err = d.Change(ctx, catalog.RecordFleetEvent{Fleet: c.Fleet, ID: uuid.NewString(), Code: "GENERIC_EVENT",
 			Message: message})
 	}

@@ -83,7 +83,8 @@ func (w *world) managedFleet(build string, more object) string {
 	in := object{"Name": "managed", "BuildId": build, "EC2InstanceType": "c5.large", "FleetType": "ON_DEMAND",
 		"RuntimeConfiguration": object{"ServerProcesses": []object{{"LaunchPath": "/local/game/server",
 			"Parameters": "-x", "ConcurrentExecutions": 2}}},
-		"EC2InboundPermissions": []object{{"FromPort": 7000, "ToPort": 7010, "IpRange": "0.0.0.0/0", "Protocol": "UDP"}}}
+		"EC2InboundPermissions": []object{{"FromPort": 7000, "ToPort": 7010, "IpRange": "0.0.0.0/0",
+			"Protocol": "UDP"}}}
 	for k, v := range more {
 		in[k] = v
 	}
@@ -167,4 +168,3 @@ func TestManagedFleet(t *testing.T) {
 	}
 	w.await("nothing is wanted", func() bool { return len(b.newest().Instances) == 0 })
 }
-

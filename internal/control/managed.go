@@ -78,7 +78,8 @@ func managedRuntime(in *wire.CreateFleetInput) *catalog.RuntimeConfiguration {
 
 func managedFrom(in *wire.CreateFleetInput) catalog.Managed {
 	m := catalog.Managed{
-		InstanceType: string(in.EC2InstanceType), FleetType: string(in.FleetType), Ports: portsFrom(in.EC2InboundPermissions),
+		InstanceType: string(in.EC2InstanceType), FleetType: string(in.FleetType),
+		Ports:       portsFrom(in.EC2InboundPermissions),
 		Certificate: string(wire.CertificateTypeDisabled), RoleARN: in.InstanceRoleArn,
 		Credentials: string(in.InstanceRoleCredentialsProvider),
 	}

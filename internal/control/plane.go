@@ -166,8 +166,9 @@ func New(cfg Config) (*Plane, error) {
 	p.drivers = drivers.New(drivers.Config{
 		Region: cfg.Region, Account: cfg.Account, Router: p.Router, Processes: p.processes, History: p.history,
 		Cluster: cfg.Cluster, Feed: cfg.Feed, EventID: secrets.EventID, RuleSet: p.ruleSets.of,
-		StartPlacement: p.startPlacement, FinishDeletions: p.finishDeletions, Others: append(slices.Clone(cfg.Drivers), p.runInstances),
-		Clock: cfg.Clock, Log: cfg.Log,
+		StartPlacement: p.startPlacement, FinishDeletions: p.finishDeletions,
+		Others: append(slices.Clone(cfg.Drivers), p.runInstances),
+		Clock:  cfg.Clock, Log: cfg.Log,
 	})
 	return p, nil
 }

@@ -20,6 +20,7 @@
 //	GET    /v1/legacy                 the game servers on server SDK 3 and 4
 //	GET    /v1/nodes                  the nodes of a cluster; DELETE /v1/nodes/{node} removes one for good
 //	/v1/machines, /v1/machine-tokens  machines that have joined a location, and the tokens with which they join
+//	/v1/instances                     instances of EC2-type fleets on machines
 //	GET    /v1/shards                 what is stored of each shard, and figures of the nodes
 //
 // and who may do what:

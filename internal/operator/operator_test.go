@@ -130,6 +130,10 @@ func (region) Machines(_ context.Context, q control.MachineQuery) (*control.Mach
 	return &control.MachineList{NextToken: fmt.Sprintf("%+v", q)}, nil
 }
 
+func (region) Instances(_ context.Context, q control.InstanceQuery) (*control.InstanceList, error) {
+	return &control.InstanceList{NextToken: fmt.Sprintf("%+v", q)}, nil
+}
+
 // Machine knows box-1.
 func (region) Machine(_ context.Context, name string) (*control.MachineRow, error) {
 	if name != "box-1" {

@@ -55,7 +55,7 @@ func (s *service) openEndpoints(context.Context) error {
 		Access: s.plane, Resolver: s.plane, ManagementOnly: s.cfg.AuditCalls == "management",
 		Ready: s.awaitReady,
 		Attach: func(ctx context.Context, c api.Call) context.Context {
-			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation})
+			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation, URL: c.URL})
 		},
 		Allow: throttle.allow, Enter: calls.enter, Leave: calls.leave,
 		Bodies: bodies, Observe: s.metrics.Call,
