@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -76,5 +78,74 @@ func checkInstances(t *testing.T, s *State) {
 		if at, ok := s.ComputeLocation(i.Fleet, i.ID); !ok || at != i.Location {
 			t.Errorf("the name of instance %s is at %q", i.ID, at)
 		}
+	}
+}
+
+// stage reports a stage of the instance of managed.
+func stage(stage InstanceStage) ReportInstance {
+	return ReportInstance{"i-0", "box-0", lifecycleIDs(), InstanceReport{Stage: stage}}
+}
+
+func failure(at InstanceStage, code string) ReportInstance {
+	return ReportInstance{"i-0", "box-0", lifecycleIDs(), InstanceReport{Stage: at, Code: code, Message: "why"}}
+}
+
+// TestLifecycle: whatever stages are reported, the fleet events are in one order.
+func TestLifecycle(t *testing.T) {
+	ready := ActivateInstance{"i-0", lifecycleIDs()}
+	installed := ReportInstance{"i-0", "box-0", lifecycleIDs(), InstanceReport{Stage: StageRunning, Installed: true}}
+	begun := []string{"FLEET_CREATED", codeStateDownloading}
+	validating := []string{codeExtracting, codeStateValidating, codeValidatingRuntime}
+	installs := []string{codeExtracting, codeRunningInstaller, codeCompletedInstaller, codeStateValidating,
+		codeValidatingRuntime}
+	active := []string{codeStateBuilding, codeStateActivating, codeFleetStateActive}
+	for name, c := range map[string]struct {
+		commands []Command
+		status   Status
+		location Status
+		codes    []string
+	}{
+		"created": {nil, StatusDownloading, StatusDownloading, begun},
+		"each stage": {[]Command{stage(StageDownloading), stage(StageExtracting), stage(StageInstalling),
+			stage(StageValidating), stage(StageBuilding), stage(StageRunning), ready}, StatusActive, StatusActive,
+			slices.Concat(begun, installs, active)},
+		"no stage": {[]Command{ready}, StatusActive, StatusActive, slices.Concat(begun, validating, active)},
+		"a stage before": {[]Command{stage(StageBuilding), stage(StageDownloading)}, StatusBuilding, StatusBuilding,
+			slices.Concat(begun, validating, active[:1])},
+		"installed meanwhile": {[]Command{installed, ready}, StatusActive, StatusActive,
+			slices.Concat(begun, installs, active)},
+		"no download": {[]Command{failure(StageFailed, codeDownloadFailed)}, StatusError, StatusError,
+			slices.Concat(begun, []string{codeDownloadFailed, codeStateError})},
+		"the installer": {[]Command{failure(StageFailed, codeFailedInstaller)}, StatusError, StatusError,
+			slices.Concat(begun, installs[:2], []string{codeFailedInstaller, codeStateError})},
+		"no launch path": {[]Command{failure(StageFailed, codeLaunchPathMissing)}, StatusError, StatusError,
+			slices.Concat(begun, validating, []string{codeLaunchPathMissing, codeStateError})},
+		"crashes": {[]Command{failure(StageRunning, codeActivationFailed)}, StatusError, StatusError,
+			slices.Concat(begun, validating, active[:2], []string{codeActivationFailed, codeStateError})},
+		"an unknown failure": {[]Command{failure(StageFailed, "")}, StatusError, StatusError,
+			slices.Concat(begun, []string{codeInitFailed, codeStateError})},
+		"crashes of an ACTIVE fleet": {[]Command{ready, failure(StageRunning, codeActivationFailed)}, StatusActive,
+			StatusActive, slices.Concat(begun, validating, active)},
+		"no process in time": {[]Command{FailFleet{"fleet-0", codeActivationFailed, "why", lifecycleIDs()}},
+			StatusError, StatusError, slices.Concat(begun, []string{codeActivationFailed, codeStateError})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, s := &world{now: t0}, New(DefaultLimits())
+			for _, command := range append(w.managed(), c.commands...) {
+				do(t, s, t0, command)
+			}
+			checkInvariants(t, s)
+			var codes []string
+			events, _, err := s.FleetEvents("fleet-0", 0, 0, 0, 0)
+			for _, e := range slices.Backward(events) {
+				codes = append(codes, e.Code)
+			}
+			f, _ := s.Fleet("fleet-0")
+			l, _ := s.FleetLocation("fleet-0", home)
+			if err != nil || !reflect.DeepEqual(codes, c.codes) || f.Status != c.status || l.Status != c.location {
+				t.Errorf("%s, location %s, %v, %v; want %s, %s, %v", f.Status, l.Status, codes, err, c.status,
+					c.location, c.codes)
+			}
+		})
 	}
 }
