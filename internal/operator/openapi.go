@@ -135,6 +135,7 @@ var queryParameters = map[string]*schema{
 	"level":    {Type: "string", Description: "the lowest level: debug, info, warn or error"},
 	"limit":    {Type: "integer", Minimum: &one, Description: "the maximum number of rows or lines"},
 	"location": {Type: "string", Description: "the name of a location"},
+	"machine":  {Type: "string", Description: "the name of a machine"},
 	"player":   {Type: "string", Description: "the id of a player"},
 	"property": {Type: "string", Description: "a game property as KEY=VALUE"},
 	"q":        {Type: "string", Description: "the text to search for, or a filter expression of SearchGameSessions"},
