@@ -34,8 +34,11 @@ var afterwards = []string{
 	"DeleteMatchmakingConfiguration", "DeleteMatchmakingRuleSet", "DeleteGameSessionQueue",
 }
 
-// TestConsoleExplorer: in a region with one of each, every operation succeeds in the explorer with its sample input,
-// and shows the members that the answer of the same call to another such region has.
+// managedOnly are operations that only EC2-type fleets have, of which the region has none.
+var managedOnly = []string{"DescribeInstances"}
+
+// TestConsoleExplorer: in a region with one of each, every operation but managedOnly succeeds in the explorer with its
+// sample input, and shows the members that the answer of the same call to another such region has.
 func TestConsoleExplorer(t *testing.T) {
 	t.Parallel()
 	open := func(c *muster.Config) { c.OpenConsole = "on" }
@@ -50,6 +53,7 @@ func TestConsoleExplorer(t *testing.T) {
 	if len(operations) < 60 {
 		t.Fatalf("the explorer has %d operations", len(operations))
 	}
+	operations = slices.DeleteFunc(operations, func(name string) bool { return slices.Contains(managedOnly, name) })
 	slices.SortStableFunc(operations, func(a, b string) int {
 		return cmp.Compare(slices.Index(afterwards, a), slices.Index(afterwards, b))
 	})
