@@ -212,9 +212,11 @@ func (f *agentFlags) config(ctx context.Context) (c agent.Config, err error) {
 	}
 	c = agent.Config{Fleet: f.fleet, Compute: f.compute, Data: f.data, Environ: f.environ, Keep: f.keep,
 		Log: slog.New(slog.NewTextHandler(f.stderr, nil))}
-	if c.LowPort, c.HighPort, err = parsePorts(f.ports); err != nil {
+	low, high, err := parsePorts(f.ports)
+	if err != nil {
 		return c, err
 	}
+	c.Ports = agent.NewPorts(low, high)
 	if f.runtime != "" {
 		if c.Runtime, err = agent.ParseRuntime([]byte(f.runtime)); err != nil {
 			return c, fmt.Errorf("--runtime-configuration: %w", err)

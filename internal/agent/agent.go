@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -52,6 +54,7 @@ type agent struct {
 	readAgain bool
 	readTimer clockwork.Timer
 	finished  bool
+	observed  State // that was reported last
 }
 
 // Run runs an agent until ctx ends and the game servers have ended, or the service ends the compute. With Config.Keep
@@ -60,7 +63,7 @@ func Run(ctx context.Context, cfg Config) error {
 	cfg.fill()
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a := &agent{cfg: &cfg, ctx: work, posts: make(chan func(), 64), running: map[string]*running{},
-		machine: plan.New(cfg.LowPort, cfg.HighPort)}
+		machine: plan.New(cfg.Ports)}
 	defer a.work.Wait()
 	defer cancel()
 	if err := a.adopt(); err != nil {
@@ -124,13 +127,16 @@ func (a *agent) loop(ctx context.Context) {
 		a.machine.Configure(a.cfg.Runtime)
 	}
 	a.tick()
-	stop := ctx.Done()
+	stop, end := ctx.Done(), a.cfg.End
 	for !a.finished {
 		select {
 		case f := <-a.posts:
 			f()
 		case <-notices.Chan():
 			a.readNotice()
+		case <-end:
+			end = nil
+			a.do(a.machine.TerminateCompute(a.now()))
 		case <-stop:
 			stop = nil
 			if a.cfg.Keep {
@@ -162,6 +168,27 @@ func (a *agent) tick() {
 	if next := a.machine.Next(); !next.IsZero() && !a.finished {
 		a.timer = a.cfg.Clock.AfterFunc(next.Sub(a.now()), func() { a.post(func() {}) })
 	}
+	a.observe()
+}
+
+// observe reports the state of the compute if it has changed.
+func (a *agent) observe() {
+	if a.cfg.Observe == nil {
+		return
+	}
+	s := State{Processes: len(a.machine.Processes())}
+	for _, r := range a.running {
+		s.Dirs = append(s.Dirs, r.dir)
+	}
+	slices.Sort(s.Dirs)
+	s.Dirs = slices.Compact(s.Dirs)
+	if crash, loops := a.machine.Loop(); loops {
+		s.Loop = &crash
+	}
+	if !reflect.DeepEqual(s, a.observed) {
+		a.observed = s
+		a.cfg.Observe(s)
+	}
 }
 
 // do performs actions.
@@ -178,7 +205,7 @@ func (a *agent) do(actions []plan.Action) {
 			a.logCrash(action)
 		case plan.NoPort:
 			a.cfg.Log.Warn("game server waits: all ports are leased", "launch_path", action.Entry.LaunchPath,
-				"low", a.cfg.LowPort, "high", a.cfg.HighPort)
+				"low", a.cfg.Ports.Low, "high", a.cfg.Ports.High)
 		case plan.Beat:
 			a.beat()
 		case plan.Finish:

@@ -30,6 +30,7 @@ const (
 // A running is a process that is being started, or runs.
 type running struct {
 	cancel  context.CancelFunc // of the launch
+	dir     string             // working directory
 	process *supervisor.Process
 	pending []bool // signals for it while it is being started: kill or not
 }
@@ -89,12 +90,13 @@ func (a *agent) found(f supervisor.Found) {
 	}
 	a.machine.Adopt(now, f.ID, f.Entry, f.Port, f.Started)
 	if f.Running == nil {
-		a.running[f.ID] = &running{cancel: func() {}, process: &supervisor.Process{Record: f.Record, Dir: f.Dir}}
+		a.running[f.ID] = &running{cancel: func() {}, dir: f.WorkDir,
+			process: &supervisor.Process{Record: f.Record, Dir: f.Dir}}
 		a.work.Go(func() { a.post(func() { a.exited(f.ID, f.Exit) }) }) // once it can be reported
 		return
 	}
 	a.cfg.Log.Info("game server adopted", "process", f.ID, "pid", f.Running.PID)
-	a.running[f.ID] = &running{cancel: func() {}, process: f.Running}
+	a.running[f.ID] = &running{cancel: func() {}, dir: f.WorkDir, process: f.Running}
 	a.await(f.ID, f.Running)
 }
 
@@ -140,12 +142,16 @@ func isCrash(action plan.Action) bool {
 
 // start starts a game server beside the loop.
 func (a *agent) start(s plan.Start) {
+	program, dir, err := a.place(s.Entry.LaunchPath)
 	ctx, cancel := context.WithCancel(a.ctx)
-	a.running[s.ID] = &running{cancel: cancel}
+	a.running[s.ID] = &running{cancel: cancel, dir: dir}
 	now := a.now()
 	a.work.Go(func() {
 		defer cancel()
-		p, err := a.launch(ctx, s, now)
+		var p *supervisor.Process
+		if err == nil {
+			p, err = a.launch(ctx, s, program, dir, now)
+		}
 		if p != nil && a.ctx.Err() != nil { // the agent has stopped: the next one adopts it
 			p.Detach()
 			return
@@ -154,14 +160,25 @@ func (a *agent) start(s plan.Start) {
 	})
 }
 
+// place returns the program and the working directory for a launch path. The error is a *supervisor.StartError.
+func (a *agent) place(launchPath string) (program, dir string, err error) {
+	if a.cfg.Place != nil {
+		program, dir, err = a.cfg.Place(launchPath)
+	} else {
+		dir = a.cfg.WorkDir
+		program, err = filepath.Abs(launchPath)
+	}
+	if err != nil {
+		err = &supervisor.StartError{Reason: err.Error()}
+	}
+	return program, dir, err
+}
+
 // errPath is a launch path without a file.
 var errPath = errors.New("there is no such file")
 
-func (a *agent) launch(ctx context.Context, s plan.Start, now time.Time) (*supervisor.Process, error) {
-	program, err := filepath.Abs(s.Entry.LaunchPath)
-	if err != nil {
-		return nil, err
-	}
+func (a *agent) launch(ctx context.Context, s plan.Start, program, workDir string, now time.Time) (
+	*supervisor.Process, error) {
 	if info, err := os.Stat(program); err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: %w", program, errPath)
 	}
@@ -174,8 +191,8 @@ func (a *agent) launch(ctx context.Context, s plan.Start, now time.Time) (*super
 	}
 	dir := filepath.Join(processesDir(a.cfg.Data), s.ID[:nameLength])
 	record := supervisor.Record{ID: s.ID, Fleet: a.cfg.Fleet, Compute: a.cfg.Compute, Entry: s.Entry, Port: s.Port,
-		Started: now}
-	return supervisor.Start(dir, record, supervisor.Spec{Program: program, Args: arguments(s), Dir: a.cfg.WorkDir,
+		WorkDir: workDir, Started: now}
+	return supervisor.Start(dir, record, supervisor.Spec{Program: program, Args: arguments(s), Dir: workDir,
 		Env: a.environment(s, token)}, a.cfg.Supervisor(dir))
 }
 

@@ -26,7 +26,8 @@ type Record struct {
 	Fleet   string
 	Compute string
 	Entry   plan.Entry
-	Port    int // leased for it; 0: none
+	Port    int    // leased for it; 0: none
+	WorkDir string `json:",omitempty"` // "": the agent's
 	Started time.Time
 }
 

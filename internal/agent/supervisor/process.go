@@ -202,6 +202,52 @@ func Find(dir string) (Found, error) {
 	return f, err
 }
 
+// A Recorded is a game server by its files alone.
+type Recorded struct {
+	Record
+	Reported bool      // its end was reported
+	Ended    time.Time // if it is known
+}
+
+// Records returns the game servers of the directories in parent. Those that cannot be read are left out.
+func Records(parent string) (all []Recorded) {
+	entries, _ := os.ReadDir(parent) // there is none
+	for _, e := range entries {
+		dir := filepath.Join(parent, e.Name())
+		var r Recorded
+		if readJSON(dir, recordFile, &r.Record) != nil {
+			if readJSON(dir, endedFile, &r.Record) != nil {
+				continue
+			}
+			r.Reported = true
+		}
+		var exit Exit
+		_ = readJSON(dir, exitFile, &exit) // there is none while it runs
+		r.Ended = exit.Ended
+		all = append(all, r)
+	}
+	return all
+}
+
+// End ends the game servers of the directories in parent at once, with their process groups, and waits for that. No
+// agent may run with them.
+func End(parent string) error {
+	entries, err := os.ReadDir(parent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		f, findErr := Find(filepath.Join(parent, e.Name()))
+		if findErr != nil || f.Running == nil {
+			continue // it has ended, or there was none
+		}
+		_ = f.Running.Signal(true) // it may end by itself
+		_, waitErr := f.Running.Wait()
+		err = errors.Join(err, waitErr)
+	}
+	return err
+}
+
 // Reported records that the end of a game server was reported. Its output stays.
 func Reported(dir string) error {
 	_ = os.Remove(filepath.Join(dir, socketFile)) // which the supervisor has removed
