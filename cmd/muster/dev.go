@@ -40,6 +40,7 @@ directory is an AWS configuration file with the profile "muster".`,
 	}
 	load := a.addSettings(command, devDefaults())
 	command.Flags().BoolVar(&d.noSample, "no-sample", false, "create no fleet and start no sample game servers")
+	command.Flags().BoolVar(&d.alone, "no-machine", false, "do not join the region with this machine")
 	command.Flags().IntVar(&d.samples, "sample-servers", 3, "number of sample game servers")
 	d.printSecret = addPrintSecret(command)
 	command.Flags().StringVar(&d.envFile, "env-file", "", "file for the export lines (default DATA/"+envFile+")")
@@ -86,7 +87,8 @@ type development struct {
 	config   muster.Config
 	envFile  string
 	noSample bool
-	samples  int // sample game servers
+	alone    bool // no machine joins
+	samples  int  // sample game servers
 
 	printSecret *bool
 }

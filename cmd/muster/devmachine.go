@@ -27,6 +27,9 @@ const devTokenSeconds = 60
 // runMachines joins this machine at some locations, in this process, until ctx ends. Failures are in the log alone:
 // all but managed fleets works without a machine.
 func (d *development) runMachines(ctx context.Context, e muster.Endpoints, locations ...string) {
+	if d.alone {
+		return
+	}
 	var running sync.WaitGroup
 	for n, location := range locations {
 		running.Go(func() {
