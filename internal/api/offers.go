@@ -75,12 +75,11 @@ func refused[I, O any](op wire.Operation[I, O], kind fault.Kind, why string) Off
 const (
 	noScaling    = "Capacity is the computes that are registered; the service launches and scales none."
 	inOneRegion  = "Nothing is placed in other Regions. Events go to a feed and to webhooks instead of SNS."
-	noRuns       = "no machine runs builds yet. Install game servers on your computes yourself."
 	noScripts    = "Realtime scripts run on managed instances only."
 	noContainers = "Container fleets run on managed instances. Use an Anywhere fleet: your computes may be containers."
 	noFleetIQ    = "FleetIQ game server groups are not part of this release. Use an Anywhere fleet."
 	noPeering    = "VPC peering connects managed instances, of which there are none."
-	noRemote     = "Computes of Anywhere fleets are reached by their owner, not through the service."
+	noRemote     = "Computes and machines are reached by their owner, not through the service."
 )
 
 // Families is the table of all operations by family. The compatibility table of the documentation is made from it.
@@ -91,9 +90,11 @@ var Families = []Family{
 		full(wire.OpDeleteLocation),
 	}},
 	{Name: "Fleets", Offers: []Offer{
-		partly(wire.OpCreateFleet, "Compute type ANYWHERE. There are no managed EC2 instances."),
+		partly(wire.OpCreateFleet, "Compute types ANYWHERE and EC2. Instances of EC2-type fleets run on machines that "+
+			"have joined. Builds are run, scripts are not; there are no VPCs and no required player gateways."),
 		full(wire.OpDescribeFleetAttributes),
 		full(wire.OpListFleets),
+		full(wire.OpDescribeInstances),
 		full(wire.OpUpdateFleetAttributes),
 		full(wire.OpDeleteFleet),
 		full(wire.OpCreateFleetLocations),
@@ -184,7 +185,7 @@ var Families = []Family{
 		full(wire.OpStartMatchBackfill),
 	}},
 	{Name: "Builds and scripts", Offers: []Offer{
-		partly(wire.OpCreateBuild, "Kept and checked; "+noRuns+" A storage location is in a bucket of this region."),
+		partly(wire.OpCreateBuild, "A storage location is in a bucket of this region."),
 		full(wire.OpDescribeBuild),
 		full(wire.OpListBuilds),
 		full(wire.OpUpdateBuild),
@@ -237,7 +238,6 @@ var Families = []Family{
 		absent(wire.OpDeleteVpcPeeringConnection, noPeering),
 	}},
 	{Name: "Remote access", Offers: []Offer{
-		refused(wire.OpDescribeInstances, fault.InvalidRequest, noRemote),
 		refused(wire.OpGetComputeAccess, fault.InvalidRequest, noRemote),
 		refused(wire.OpGetInstanceAccess, fault.InvalidRequest, noRemote),
 	}},

@@ -25,6 +25,7 @@ func (p *Plane) Handlers() []wire.Handler {
 		wire.OpDescribeFleetUtilization.Handle(p.DescribeFleetUtilization),
 		wire.OpDescribeFleetLocationUtilization.Handle(p.DescribeFleetLocationUtilization),
 		wire.OpDescribeFleetPortSettings.Handle(p.DescribeFleetPortSettings),
+		wire.OpDescribeInstances.Handle(p.DescribeInstances),
 		wire.OpRegisterCompute.Handle(p.RegisterCompute),
 		wire.OpDeregisterCompute.HandleEmpty(p.DeregisterCompute),
 		wire.OpDescribeCompute.Handle(p.DescribeCompute),

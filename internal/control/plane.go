@@ -1,10 +1,12 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,6 +60,9 @@ type Config struct {
 	Objects      *objects.Store // of the bytes of builds; nil: builds are refused
 	MaxBuildSize int64          // of the files of a build, in bytes
 
+	ActivationTimeout time.Duration // how long an EC2-type fleet may take until it is ACTIVE; 0: the default
+	ReplaceAfter      time.Duration // how long a machine is lost before its instances are replaced; 0: the default
+
 	SnapshotEvery shard.SnapshotEvery // zero: the default
 	FinalSnapshot bool                // write snapshots at a graceful stop
 	Clock         clockwork.Clock
@@ -104,6 +109,8 @@ type Plane struct {
 	ruleSets ruleSets
 	builds   *buildRunner
 
+	instancesNews chan struct{} // with room for one: wakes the driver of instances
+
 	finishing sync.Mutex // held while a deletion is finished
 }
 
@@ -125,10 +132,12 @@ func New(cfg Config) (*Plane, error) {
 	if cfg.HistoryKept == 0 {
 		cfg.HistoryKept = 30 * 24 * time.Hour
 	}
+	cfg.ActivationTimeout = cmp.Or(cfg.ActivationTimeout, DefaultActivationTimeout)
+	cfg.ReplaceAfter = cmp.Or(cfg.ReplaceAfter, DefaultReplaceAfter)
 	if cfg.Cluster == nil {
 		cfg.Settings.Level = region.MaxLevel // no other node must be able to read it
 	}
-	p := &Plane{cfg: cfg, builds: newBuildRunner()}
+	p := &Plane{cfg: cfg, builds: newBuildRunner(), instancesNews: make(chan struct{}, 1)}
 	p.secrets = secrets
 	p.shapes = shapes{router.Names{Region: cfg.Region, Account: cfg.Account}, cfg.SDKEndpoint, cfg.AgentEndpoint}
 	p.legacy = newLegacyServers(p, cfg.Legacy)
@@ -157,7 +166,7 @@ func New(cfg Config) (*Plane, error) {
 	p.drivers = drivers.New(drivers.Config{
 		Region: cfg.Region, Account: cfg.Account, Router: p.Router, Processes: p.processes, History: p.history,
 		Cluster: cfg.Cluster, Feed: cfg.Feed, EventID: secrets.EventID, RuleSet: p.ruleSets.of,
-		StartPlacement: p.startPlacement, FinishDeletions: p.finishDeletions, Others: cfg.Drivers,
+		StartPlacement: p.startPlacement, FinishDeletions: p.finishDeletions, Others: append(slices.Clone(cfg.Drivers), p.runInstances),
 		Clock: cfg.Clock, Log: cfg.Log,
 	})
 	return p, nil
@@ -200,6 +209,7 @@ func (p *Plane) observe(c *router.Commit) {
 	p.processes.Observe(c)
 	p.agents.Observe(c)
 	p.machines.Observe(c)
+	p.observeInstances(c)
 	p.notifyWatches(c)
 	p.changes.NotifyAll()
 	p.drivers.Observe(c)

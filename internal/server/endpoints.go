@@ -243,6 +243,13 @@ func (s *service) routes(calls http.Handler) http.Handler {
 			s.query.ServeHTTP(w, r)
 		case operator.Matches(r):
 			s.operator.ServeHTTP(w, r)
+		case control.MatchesFile(r):
+			if s.awaitReady(r.Context()) {
+				s.plane.ServeFile(w, r)
+				return
+			}
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "recovering", http.StatusServiceUnavailable)
 		case !serversdk.Matches(r) && !agent.Matches(r) && !machine.Matches(r):
 			calls.ServeHTTP(w, r)
 		case !s.awaitReady(r.Context()):
