@@ -63,8 +63,8 @@ func (d *development) runMachine(ctx context.Context, e muster.Endpoints, n int,
 	}
 	log := d.config.Log.With("machine", location)
 	joins := machine.Config{
-		Service: e.HTTP, Name: "dev-" + location, Location: location, Data: data, Offer: offer, Load: machine.MeasureLoad,
-		TLS: trust, Clock: d.clock, Log: log,
+		Service: e.HTTP, Name: "dev-" + location, Location: location, Data: data, Offer: offer,
+		Load: machine.MeasureLoad, TLS: trust, Clock: d.clock, Log: log,
 		Token: func() (string, error) {
 			var made control.MachineTokenCreated
 			err := call.send(ctx, http.MethodPost, path("machine-tokens"),

@@ -86,8 +86,9 @@ func newWorld(t *testing.T, agentArgs ...string) *world {
 		_ = os.RemoveAll(data) // of the test alone
 	})
 	w.startService()
-	w.client = gamelift.New(gamelift.Options{Region: region, BaseEndpoint: aws.String(w.environ["AWS_ENDPOINT_URL_GAMELIFT"]),
-		Credentials: mustertest.StaticKey(w.environ["AWS_ACCESS_KEY_ID"], w.environ["AWS_SECRET_ACCESS_KEY"])})
+	w.client = gamelift.New(gamelift.Options{Region: region,
+		BaseEndpoint: aws.String(w.environ["AWS_ENDPOINT_URL_GAMELIFT"]),
+		Credentials:  mustertest.StaticKey(w.environ["AWS_ACCESS_KEY_ID"], w.environ["AWS_SECRET_ACCESS_KEY"])})
 	var environ []string
 	for name, value := range w.environ {
 		environ = append(environ, name+"="+value)
@@ -137,7 +138,8 @@ func (w *world) upload(files map[string]string) (id string) {
 		err = os.WriteFile(filepath.Join(root, "server"), server, 0o755) //nolint:gosec // a program
 	}
 	for name, content := range files {
-		err = errors.Join(err, os.WriteFile(filepath.Join(root, name), []byte(content), 0o755)) //nolint:gosec // programs
+		path := filepath.Join(root, name)
+		err = errors.Join(err, os.WriteFile(path, []byte(content), 0o755)) //nolint:gosec // programs
 	}
 	if err != nil {
 		w.Fatal(err)
@@ -168,8 +170,8 @@ func arena(count int32) types.ServerProcess { return entry("server", "-port={por
 func (w *world) create(buildID string, processes ...types.ServerProcess) {
 	w.Helper()
 	w.fleet = *mustertest.Call(w, w.client.CreateFleet, &gamelift.CreateFleetInput{Name: aws.String("Arena"),
-		BuildId: &buildID, EC2InstanceType: types.EC2InstanceTypeC5Large, RuntimeConfiguration: &types.RuntimeConfiguration{
-			ServerProcesses: processes}}).FleetAttributes.FleetId
+		BuildId: &buildID, EC2InstanceType: types.EC2InstanceTypeC5Large,
+		RuntimeConfiguration: &types.RuntimeConfiguration{ServerProcesses: processes}}).FleetAttributes.FleetId
 }
 
 func (w *world) status() types.FleetStatus {
@@ -203,7 +205,8 @@ func (w *world) events() (codes []types.EventCode) {
 
 func (w *world) described() []types.Event {
 	w.Helper()
-	all := mustertest.Call(w, w.client.DescribeFleetEvents, &gamelift.DescribeFleetEventsInput{FleetId: &w.fleet}).Events
+	all := mustertest.Call(w, w.client.DescribeFleetEvents,
+		&gamelift.DescribeFleetEventsInput{FleetId: &w.fleet}).Events
 	slices.SortStableFunc(all, func(a, b types.Event) int { return a.EventTime.Compare(*b.EventTime) })
 	return all
 }

@@ -50,7 +50,8 @@ func TestFleet(t *testing.T) {
 		t.Errorf("the events are %v", life)
 	}
 	w.awaitReady(2)
-	instances := mustertest.Call(t, w.client.DescribeInstances, &gamelift.DescribeInstancesInput{FleetId: &w.fleet}).Instances
+	instances := mustertest.Call(t, w.client.DescribeInstances,
+		&gamelift.DescribeInstancesInput{FleetId: &w.fleet}).Instances
 	computes := mustertest.Call(t, w.client.ListCompute, &gamelift.ListComputeInput{FleetId: &w.fleet}).ComputeList
 	if len(instances) != 1 || instances[0].Status != types.InstanceStatusActive || len(computes) != 1 ||
 		*computes[0].ComputeName != *instances[0].InstanceId {

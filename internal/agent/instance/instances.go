@@ -28,8 +28,8 @@ import (
 const (
 	// stopLimit is how long game servers may take to end when the machine agent is stopped.
 	stopLimit = 40 * time.Second
-	// manyInstances is from how many instances on the texts of failures are cut to cutText bytes, so that a report stays
-	// below protocol.MaxFromMachine.
+	// manyInstances is from how many instances on the texts of failures are cut to cutText bytes, so that a report
+	// stays below protocol.MaxFromMachine.
 	manyInstances = 100
 	maxText       = 512 // bytes
 	cutText       = 128

@@ -52,7 +52,8 @@ func TestFiles(t *testing.T) {
 	})
 	f.awaitProcesses("i-2", 1)
 	for name, want := range map[string]string{"data/level": "ice", "installed": "x\n"} {
-		if got, err := os.ReadFile(filepath.Join(f.data, "i", "i-2", "game-1", name)); string(got) != want || err != nil {
+		got, err := os.ReadFile(filepath.Join(f.data, "i", "i-2", "game-1", name))
+		if string(got) != want || err != nil {
 			t.Errorf("the second instance has %s %q, %v", name, got, err)
 		}
 	}
@@ -120,11 +121,12 @@ func TestFailures(t *testing.T) {
 		"no archive": {nil, func(f *fakeService, i *protocol.Instance) {
 			i.Build = f.archive("text", []byte("text"))
 		}, codeDownload, "damaged"},
-		"outside":    {[]packed{ok, {"../x", "x", 0}}, nil, codeDownload, "leads out"},
-		"link":       {[]packed{ok, {"l", "../../etc", fs.ModeSymlink}}, nil, codeDownload, "leads out"},
-		"below link": {[]packed{ok, {"d/l", "..", fs.ModeSymlink}, {"d/l/../../x", "x", 0}}, nil, codeDownload, "escapes"},
-		"bomb":       {[]packed{ok, {"zeros", strings.Repeat("\x00", 5<<20), 0}}, nil, codeDownload, "100 times"},
-		"device":     {[]packed{ok, {"d", "", fs.ModeDevice | 0o644}}, nil, codeDownload, "mode"},
+		"outside": {[]packed{ok, {"../x", "x", 0}}, nil, codeDownload, "leads out"},
+		"link":    {[]packed{ok, {"l", "../../etc", fs.ModeSymlink}}, nil, codeDownload, "leads out"},
+		"below link": {[]packed{ok, {"d/l", "..", fs.ModeSymlink}, {"d/l/../../x", "x", 0}}, nil, codeDownload,
+			"escapes"},
+		"bomb":   {[]packed{ok, {"zeros", strings.Repeat("\x00", 5<<20), 0}}, nil, codeDownload, "100 times"},
+		"device": {[]packed{ok, {"d", "", fs.ModeDevice | 0o644}}, nil, codeDownload, "mode"},
 		"installer": {[]packed{ok, {"install.sh", "echo it is broken; exit 3", 0o644}}, nil, codeInstaller,
 			"exit status 3, its last line: it is broken"},
 		"no program":  {[]packed{{"bin/other", game, 0}}, nil, codePath, "/local/game/bin/game"},
@@ -266,7 +268,8 @@ func TestStopped(t *testing.T) {
 func TestFixedPort(t *testing.T) {
 	f := newFakeService(t)
 	build := f.build("build-1", packed{"bin/game", game, 0})
-	first, second := instanceOf("i-1", build, process(1, "-port=7777")), instanceOf("i-2", build, process(1, "-port=7777"))
+	fixed := process(1, "-port=7777")
+	first, second := instanceOf("i-1", build, fixed), instanceOf("i-2", build, fixed)
 	f.run()
 	f.wantInstances(first, second)
 	f.awaitProcesses("i-1", 1)
