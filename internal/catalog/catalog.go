@@ -44,6 +44,7 @@ type State struct {
 	objects        btree.Map[string, *Object] // by bucket, key; those of builds by "", id
 	machines       btree.Map[string, *Machine]
 	machineTokens  btree.Map[string, *MachineToken] // by id
+	instances      btree.Map[string, *Instance]
 	accessState
 
 	// Derived from the records above, not stored.
@@ -51,7 +52,10 @@ type State struct {
 	tallies    btree.Map[string, tally]    // by fleet
 	dues       btree.Map[string, struct{}] // see deadlines.go
 	unchecked  btree.Map[string, struct{}] // builds with bytes that are not checked yet
-	referred   btree.Map[string, int]      // builds and objects by the hash of their bytes
+	referred   btree.Map[string, int]      // how many records refer to bytes, by their hash
+
+	instancesAt btree.Map[string, *Instance] // by fleet, location, id
+	instancesOn btree.Map[string, *Instance] // by machine, id
 }
 
 // New returns an empty catalog.
@@ -86,6 +90,9 @@ func (s *State) Copy() *State {
 	c.dues = *s.dues.Copy()
 	c.unchecked = *s.unchecked.Copy()
 	c.referred = *s.referred.Copy()
+	c.instances = *s.instances.Copy()
+	c.instancesAt = *s.instancesAt.Copy()
+	c.instancesOn = *s.instancesOn.Copy()
 	return &c
 }
 
@@ -111,7 +118,7 @@ func (s *State) Snapshot(write func(body any) error) error {
 		records(&s.users), records(&s.groups), records(&s.roles), records(&s.assignments), records(&s.policies),
 		records(&s.providers), records(&s.signIns), records(&s.views),
 		records(&s.builds), records(&s.buckets), records(&s.objects),
-		records(&s.machines), records(&s.machineTokens),
+		records(&s.machines), records(&s.machineTokens), records(&s.instances),
 	} {
 		if err := family(write); err != nil {
 			return err
@@ -168,6 +175,8 @@ func (s *State) Restore(body any) error {
 		s.machines.Set(r.Name, r)
 	case *MachineToken:
 		s.putMachineToken(r)
+	case *Instance:
+		s.putInstance(r)
 	default:
 		if !s.restoreAccess(body) {
 			return fmt.Errorf("%T is not a record of the catalog", body)

@@ -3,7 +3,7 @@ package catalog
 import "github.com/muster-gg/muster/internal/event"
 
 // Events lists the types of the catalog with their numbers in the file format: records of snapshots from 50 to 59,
-// from 80 to 89, 98, from 515 to 519, 530 and 531, events the others.
+// from 80 to 89, 98, from 515 to 519, 530, 531 and from 560 to 569, events the others.
 var Events = []event.Entry{
 	{Number: 1, Type: (*LocationCreated)(nil)},
 	{Number: 2, Type: (*LocationDeleted)(nil)},
@@ -118,6 +118,8 @@ var Events = []event.Entry{
 	{Number: 524, Type: (*MachineDeleted)(nil), Level: MachineLevel},
 	{Number: 530, Type: (*Machine)(nil), Level: MachineLevel},
 	{Number: 531, Type: (*MachineToken)(nil), Level: MachineLevel},
+
+	{Number: 560, Type: (*Instance)(nil), Level: InstanceLevel},
 }
 
 // Commands lists the types of commands (1–99). A number is never reused; it is unrelated to the numbers of events. See

@@ -38,6 +38,7 @@ type FleetEvent struct {
 	Message string     `cbor:"5,keyasint,omitempty"`
 	At      event.Time `cbor:"6,keyasint,omitempty"`
 	Count   int32      `cbor:"7,keyasint,omitempty"` // how often it happened; 0: once
+	Log     string     `cbor:"8,keyasint,omitempty"` // hash of the output of an installation; "": none
 }
 
 // RecordFleetEvent adds a fleet event from outside the catalog: a crashed server process, an activation timeout. It can
@@ -158,9 +159,12 @@ func (s *State) firstFleetEvent(fleet string) (first *FleetEvent) {
 // putFleetEvent stores e, drops the oldest event if there are too many, and updates the deadline.
 func (s *State) putFleetEvent(e *FleetEvent) {
 	s.undueFleetEvents(e.Fleet)
-	if _, replaced := s.fleetEvents.Set(fleetEventKey(e.Fleet, e.Number), e); !replaced {
+	if old, replaced := s.fleetEvents.Set(fleetEventKey(e.Fleet, e.Number), e); replaced {
+		s.refer(old.Log, -1)
+	} else {
 		s.count(e.Fleet, tally{events: 1})
 	}
+	s.refer(e.Log, +1)
 	s.dueFleetEvents(e.Fleet)
 	if t, _ := s.tallies.Get(e.Fleet); t.events > maxFleetEvents {
 		s.removeFirstFleetEvent(s.firstFleetEvent(e.Fleet))
@@ -170,12 +174,16 @@ func (s *State) putFleetEvent(e *FleetEvent) {
 func (s *State) removeFirstFleetEvent(e *FleetEvent) {
 	s.undueFleetEvents(e.Fleet)
 	s.fleetEvents.Delete(fleetEventKey(e.Fleet, e.Number))
+	s.refer(e.Log, -1)
 	s.count(e.Fleet, tally{events: -1})
 	s.dueFleetEvents(e.Fleet)
 }
 
 func (s *State) dropFleetEvents(fleet string) {
 	s.undueFleetEvents(fleet)
+	for _, e := range entries(&s.fleetEvents, fleet) {
+		s.refer(e.Log, -1)
+	}
 	drop(&s.fleetEvents, fleet)
 	t, _ := s.tallies.Get(fleet)
 	s.count(fleet, tally{events: -t.events})

@@ -10,12 +10,15 @@ import (
 
 const customPrefix = "custom-"
 
-// FleetLocation is one of a fleet's locations. The stored Status is ACTIVE or DELETING; State's read methods return
-// NOT_FOUND if the location was deleted, and DELETING if the fleet is.
+// FleetLocation is one of a fleet's locations. The stored Status of an Anywhere fleet is ACTIVE or DELETING; State's
+// read methods return NOT_FOUND if the location was deleted, and DELETING if the fleet is.
 type FleetLocation struct {
-	Fleet    string `cbor:"1,keyasint,omitempty"`
-	Location string `cbor:"2,keyasint,omitempty"`
-	Status   Status `cbor:"3,keyasint,omitempty"`
+	Fleet    string   `cbor:"1,keyasint,omitempty"`
+	Location string   `cbor:"2,keyasint,omitempty"`
+	Status   Status   `cbor:"3,keyasint,omitempty"`
+	Capacity Capacity `cbor:"4,keyasint,omitzero"` // of an EC2-type fleet
+	// Stopped reports that automatic scaling is suspended here (AUTO_SCALING is a stopped action).
+	Stopped bool `cbor:"5,keyasint,omitempty"`
 }
 
 // AddFleetLocations adds locations to an ACTIVE fleet, ACTIVE at once (although the API answers with NEW). NotFound for

@@ -7,21 +7,27 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// Status is the status of a fleet or of one of its locations. An Anywhere fleet has no others. Source: API reference,
-// FleetStatus.
+// Status is the status of a fleet or of one of its locations. Source: API reference, FleetStatus.
 type Status string
 
-// The states of Anywhere fleets and their locations.
+// The statuses of fleets and their locations. An Anywhere fleet has only those from StatusActive to StatusNotFound.
 const (
 	StatusActive     Status = "ACTIVE"
 	StatusDeleting   Status = "DELETING"
 	StatusTerminated Status = "TERMINATED"
 	StatusNotFound   Status = "NOT_FOUND" // only of a location: it was deleted
+
+	StatusNew         Status = "NEW"
+	StatusDownloading Status = "DOWNLOADING"
+	StatusValidating  Status = "VALIDATING"
+	StatusBuilding    Status = "BUILDING"
+	StatusActivating  Status = "ACTIVATING"
+	StatusError       Status = "ERROR"
 )
 
 const computeTypeAnywhere = "ANYWHERE"
 
-// A Fleet is an Anywhere fleet.
+// A Fleet is an Anywhere fleet or an EC2-type fleet.
 type Fleet struct {
 	ID         string     `cbor:"1,keyasint,omitempty"`
 	Status     Status     `cbor:"2,keyasint,omitempty"`
@@ -29,6 +35,7 @@ type Fleet struct {
 	Terminated event.Time `cbor:"4,keyasint,omitempty"` // zero if not TERMINATED
 	// Runtime is nil when none was given, and again once the fleet is TERMINATED.
 	Runtime *RuntimeConfiguration `cbor:"5,keyasint,omitempty"`
+	Managed *Managed              `cbor:"6,keyasint,omitempty"` // nil: an Anywhere fleet
 	Attributes
 }
 
@@ -141,6 +148,7 @@ func (s *State) putFleet(f *Fleet) {
 		s.dues.Set(due(f.Terminated.Add(Retention), dueFleet, f.ID), struct{}{})
 	} else {
 		s.liveFleets++
+		s.refer(f.files().Hash, +1)
 	}
 	for _, w := range creators {
 		s.putCreator(w)
@@ -156,6 +164,7 @@ func (s *State) uncountFleet(id string) {
 		s.dues.Delete(due(f.Terminated.Add(Retention), dueFleet, id))
 	default:
 		s.liveFleets--
+		s.refer(f.files().Hash, -1)
 	}
 }
 

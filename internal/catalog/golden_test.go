@@ -30,7 +30,7 @@ func examples() []any {
 	tags := []Tag{{"stage", "beta"}, {"team", "red"}}
 	logLine := FleetEvent{"fleet-1", 300, "event-1", "SERVER_PROCESS_CRASHED", "Server process ended without a word",
 		t0,
-		2}
+		2, "d4735e3a"}
 	queue := Queue{
 		ID: "queue-1", Name: "harbor", Timeout: 300,
 		Destinations:    []string{"arn:aws:gamelift:us-west-2::fleet/fleet-1"},
@@ -88,6 +88,11 @@ func examples() []any {
 	token := MachineToken{MachineTokenID(hash), hash, "custom-office", t0, t0 + day}
 	machine := Machine{"box-1", "custom-office", bytes.Repeat([]byte{6}, 32), MachineOffer{1500, 2048, "192.0.2.7",
 		"box-1.example.com", 20000, 29999, "v1.2.3", "linux", "arm64"}, true, t0, 3}
+	managed := &Managed{"build-1", BuildFiles{"6b86b273", "5feceb66", 4000, "WINDOWS_2022", "5.4.0"}, "c5.large", "SPOT",
+		[]PortRange{{7000, 7100, "0.0.0.0/0", "UDP"}}, "GENERATED", "arn:aws:iam::111122223333:role/games", "SHARED"}
+	report := InstanceReport{StageFailed, true, "FLEET_ACTIVATION_FAILED", "five crashes in a row"}
+	instance := Instance{"i-0123456789abcdef0", "fleet-1", "us-west-2", "box-1", "build-1", InstanceActive, t0, t0 + day,
+		"d4735e3a", 4, report}
 	return []any{
 		&LocationCreated{"custom-office", t0},
 		&LocationDeleted{"custom-office"},
@@ -124,8 +129,8 @@ func examples() []any {
 		&SignInEnded{"signin-1", "ada", ReplayReason},
 		&SignInTouched{"signin-1", t0, t0 + day},
 		&Location{"custom-office", t0},
-		&Fleet{"fleet-1", StatusTerminated, t0, t0 + day, runtime, attributes},
-		&FleetLocation{"fleet-1", "custom-office", StatusDeleting},
+		&Fleet{"fleet-1", StatusTerminated, t0, t0 + day, runtime, managed, attributes},
+		&FleetLocation{"fleet-1", "custom-office", StatusDeleting, Capacity{1, 5, 3}, true},
 		&logLine,
 		&ComputeClaim{"fleet-1", "host/1", "custom-office"},
 		&Alias{"alias-1", "live", "what players see", routing, t0, t0 + day},
@@ -185,6 +190,7 @@ func examples() []any {
 		&MachineDeleted{"box-1"},
 		&machine,
 		&token,
+		&instance,
 	}
 }
 
