@@ -45,6 +45,8 @@ type State struct {
 	machines       btree.Map[string, *Machine]
 	machineTokens  btree.Map[string, *MachineToken] // by id
 	instances      btree.Map[string, *Instance]
+
+	scalingPolicies btree.Map[string, *ScalingPolicy] // by fleet, name
 	accessState
 
 	// Derived from the records above, not stored.
@@ -91,6 +93,7 @@ func (s *State) Copy() *State {
 	c.unchecked = *s.unchecked.Copy()
 	c.referred = *s.referred.Copy()
 	c.instances = *s.instances.Copy()
+	c.scalingPolicies = *s.scalingPolicies.Copy()
 	c.instancesAt = *s.instancesAt.Copy()
 	c.instancesOn = *s.instancesOn.Copy()
 	return &c
@@ -119,6 +122,7 @@ func (s *State) Snapshot(write func(body any) error) error {
 		records(&s.providers), records(&s.signIns), records(&s.views),
 		records(&s.builds), records(&s.buckets), records(&s.objects),
 		records(&s.machines), records(&s.machineTokens), records(&s.instances),
+		records(&s.scalingPolicies),
 	} {
 		if err := family(write); err != nil {
 			return err
@@ -177,6 +181,8 @@ func (s *State) Restore(body any) error {
 		s.putMachineToken(r)
 	case *Instance:
 		s.putInstance(r)
+	case *ScalingPolicy:
+		s.scalingPolicies.Set(join(r.Fleet, r.Name), r)
 	default:
 		if !s.restoreAccess(body) {
 			return fmt.Errorf("%T is not a record of the catalog", body)

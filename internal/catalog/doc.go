@@ -64,13 +64,16 @@
 //     the same key it may join again, with another offer, without a token. Whether it is
 //     connected is not in the catalog. It is deleted only if it is drained or lost. It
 //     outlives a custom location that is deleted.
+//   - From ScalingLevel on the capacity of an EC2-type fleet changes, by requests and by scaling policies. A decision
+//     of scaling names the number that it was made about, so that it cannot revert a request. The minimum of a location
+//     that scales to and from zero follows its desired number. Policies are deleted with their fleet.
 //   - Limits are configuration. They apply to new resources and are not in the events.
 //
 // # Format
 //
 // Events lists the numbers of the event types and snapshot records: the catalog's are 1 to 99, of which 50 to 59, 80
-// to 89 and 98 are records, and from 500 on, of which 515 to 519, 530, 531 and 560 to 569 are records. Number 99, and those
-// between the groups of events, are free. In a snapshot the records are grouped by type in the order of their numbers,
+// to 89 and 98 are records, and from 500 on, of which 515 to 519, 530, 531, 560 to 569 and 580 to 584 are records. Number 99,
+// and those between the groups of events, are free. In a snapshot the records are grouped by type in the order of their numbers,
 // and sorted by their keys. Fields are numbered within their type; the fields of Attributes are 20 to 25 in every type
 // that embeds them, and events that embed a record have its numbers. Released numbers keep their meaning.
 package catalog

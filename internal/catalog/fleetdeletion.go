@@ -79,6 +79,7 @@ func (e *FleetForgotten) apply(s *State) {
 func (s *State) releaseFleet(id string) {
 	s.takeCreators(id)
 	drop(&s.fleetLocations, id)
+	drop(&s.scalingPolicies, id)
 	s.dropComputes(id)
 	s.tags.Delete(fleetKind + id)
 }

@@ -24,6 +24,7 @@ const (
 	codeFleetStateActive      = "FLEET_STATE_ACTIVE"
 	codeFleetDeleted          = "FLEET_DELETED"
 	codeProtectionUpdated     = "FLEET_NEW_GAME_SESSION_PROTECTION_POLICY_UPDATED"
+	codeFleetScaling          = "FLEET_SCALING_EVENT"
 	codeLocationStateActive   = "LOCATION_STATE_ACTIVE"
 	codeLocationStateDeleting = "LOCATION_STATE_DELETING"
 	codeLocationStateDeleted  = "LOCATION_STATE_DELETED"

@@ -19,6 +19,8 @@ type FleetLocation struct {
 	Capacity Capacity `cbor:"4,keyasint,omitzero"` // of an EC2-type fleet
 	// Stopped reports that automatic scaling is suspended here (AUTO_SCALING is a stopped action).
 	Stopped bool `cbor:"5,keyasint,omitempty"`
+	// ZeroMinutes is the time without activity after which the location scales to zero; 0: it does not.
+	ZeroMinutes int32 `cbor:"6,keyasint,omitempty"`
 }
 
 // AddFleetLocations adds locations to an ACTIVE fleet, ACTIVE at once (although the API answers with NEW). NotFound for

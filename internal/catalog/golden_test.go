@@ -93,6 +93,7 @@ func examples() []any {
 	report := InstanceReport{StageFailed, true, "FLEET_ACTIVATION_FAILED", "five crashes in a row"}
 	instance := Instance{"i-0123456789abcdef0", "fleet-1", "us-west-2", "box-1", "build-1", InstanceActive, t0, t0 + day,
 		"d4735e3a", 4, report}
+	rule := ScalingRule{"PercentIdleInstances", 20.5, "GreaterThanThreshold", 20.5, 15, "PercentChangeInCapacity", -10}
 	return []any{
 		&LocationCreated{"custom-office", t0},
 		&LocationDeleted{"custom-office"},
@@ -130,7 +131,7 @@ func examples() []any {
 		&SignInTouched{"signin-1", t0, t0 + day},
 		&Location{"custom-office", t0},
 		&Fleet{"fleet-1", StatusTerminated, t0, t0 + day, runtime, managed, attributes},
-		&FleetLocation{"fleet-1", "custom-office", StatusDeleting, Capacity{1, 5, 3}, true},
+		&FleetLocation{"fleet-1", "custom-office", StatusDeleting, Capacity{1, 5, 3}, true, 30},
 		&logLine,
 		&ComputeClaim{"fleet-1", "host/1", "custom-office"},
 		&Alias{"alias-1", "live", "what players see", routing, t0, t0 + day},
@@ -191,6 +192,13 @@ func examples() []any {
 		&machine,
 		&token,
 		&instance,
+		&CapacitySet{"fleet-1", "custom-office", Capacity{1, 5, 3}, 30},
+		&ScalingStopped{"fleet-1", "custom-office", true},
+		&ScalingPolicyPut{"fleet-1", "less when idle", rule},
+		&ScalingPolicyDeleted{"fleet-1", "less when idle"},
+		&ScalingPolicyActed{"fleet-1", "less when idle", "custom-office", t0},
+		&PortsUpdated{"fleet-1", managed.Ports},
+		&ScalingPolicy{"fleet-1", "less when idle", []ScalingAct{{"custom-office", t0}}, rule},
 	}
 }
 
