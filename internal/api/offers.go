@@ -73,7 +73,6 @@ func refused[I, O any](op wire.Operation[I, O], kind fault.Kind, why string) Off
 
 // Why operations are not offered, or not in full.
 const (
-	noScaling    = "Capacity is the computes that are registered; the service launches and scales none."
 	inOneRegion  = "Nothing is placed in other Regions. Events go to a feed and to webhooks instead of SNS."
 	noRuns       = "no machine runs builds yet. Install game servers on your computes yourself."
 	noScripts    = "Realtime scripts run on managed instances only."
@@ -105,20 +104,18 @@ var Families = []Family{
 			"Kept, and its activation limits hold. The GameLift agent launches processes from it."),
 	}},
 	{Name: "Capacity, utilization and ports", Offers: []Offer{
-		partly(wire.OpDescribeFleetCapacity, "Counts registered computes as instances."),
-		partly(wire.OpDescribeFleetLocationCapacity, "Counts registered computes as instances."),
+		full(wire.OpDescribeFleetCapacity),
+		full(wire.OpDescribeFleetLocationCapacity),
 		full(wire.OpDescribeFleetUtilization),
 		full(wire.OpDescribeFleetLocationUtilization),
-		partly(wire.OpDescribeFleetPortSettings,
-			"Always without permissions: firewalls of computes are their owner's."),
-		refused(wire.OpUpdateFleetPortSettings, fault.InvalidRequest,
-			"Firewalls of Anywhere computes are their owner's."),
-		refused(wire.OpUpdateFleetCapacity, fault.InvalidRequest, noScaling),
-		refused(wire.OpPutScalingPolicy, fault.InvalidRequest, noScaling),
-		refused(wire.OpDeleteScalingPolicy, fault.NotFound, "There are no scaling policies. "+noScaling),
-		partly(wire.OpDescribeScalingPolicies, "Always an empty list. "+noScaling),
-		refused(wire.OpStartFleetActions, fault.InvalidRequest, noScaling),
-		refused(wire.OpStopFleetActions, fault.InvalidRequest, noScaling),
+		full(wire.OpDescribeFleetPortSettings),
+		partly(wire.OpUpdateFleetPortSettings, "Kept and shown. Firewalls of machines are their owner's."),
+		full(wire.OpUpdateFleetCapacity),
+		full(wire.OpPutScalingPolicy),
+		full(wire.OpDeleteScalingPolicy),
+		full(wire.OpDescribeScalingPolicies),
+		full(wire.OpStartFleetActions),
+		full(wire.OpStopFleetActions),
 		refused(wire.OpDescribeEC2InstanceLimits, fault.InvalidRequest, "There are no managed EC2 instances."),
 	}},
 	{Name: "Computes", Offers: []Offer{

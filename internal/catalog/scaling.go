@@ -173,6 +173,12 @@ func (e *ScalingPolicyActed) apply(s *State) {
 	s.scalingPolicies.Set(join(e.Fleet, e.Name), &p)
 }
 
+// ScalingPoliciesAfter returns scaling policies of a fleet with names after the given one, by name. A limit below 1 is
+// none; more reports that there are further ones.
+func (s *State) ScalingPoliciesAfter(fleet, after string, limit int) (policies []*ScalingPolicy, more bool) {
+	return page(&s.scalingPolicies, join(fleet, ""), after, limit, every)
+}
+
 // ScalingPolicies returns the scaling policies of a fleet by name.
 func (s *State) ScalingPolicies(fleet string) []*ScalingPolicy {
 	return entries(&s.scalingPolicies, fleet)

@@ -75,7 +75,13 @@ func (p *Plane) Handlers() []wire.Handler {
 		wire.OpUpdateBuild.Handle(p.UpdateBuild),
 		wire.OpDeleteBuild.HandleEmpty(p.DeleteBuild),
 		wire.OpRequestUploadCredentials.Handle(p.RequestUploadCredentials),
+		wire.OpUpdateFleetCapacity.Handle(p.UpdateFleetCapacity),
+		wire.OpUpdateFleetPortSettings.Handle(p.UpdateFleetPortSettings),
+		wire.OpPutScalingPolicy.Handle(p.PutScalingPolicy),
+		wire.OpDeleteScalingPolicy.HandleEmpty(p.DeleteScalingPolicy),
 		wire.OpDescribeScalingPolicies.Handle(p.DescribeScalingPolicies),
+		wire.OpStopFleetActions.Handle(p.StopFleetActions),
+		wire.OpStartFleetActions.Handle(p.StartFleetActions),
 		wire.OpDescribeVpcPeeringAuthorizations.Handle(p.DescribeVpcPeeringAuthorizations),
 		wire.OpDescribeVpcPeeringConnections.Handle(p.DescribeVpcPeeringConnections),
 	}
