@@ -171,7 +171,7 @@ func (s *State) capacityEvents(now event.Time, old, next *FleetLocation, why, id
 	if *next == *old {
 		return nil, nil
 	}
-	notes, err := s.note(now, old.Fleet, []string{id}, []note{{codeFleetScaling, fmt.Sprintf(
+	notes, err := s.note(now, old.Fleet, []string{id}, []note{{code: codeFleetScaling, message: fmt.Sprintf(
 		"Capacity of location %s of fleet %s changed from %v to %v: %s", old.Location, old.Fleet, old.Capacity,
 		next.Capacity, why)}})
 	if err != nil {

@@ -268,3 +268,56 @@ func manyPorts(n int) (ports []PortRange) {
 	}
 	return ports
 }
+
+// scalingCommand mostly concerns the EC2-type fleet that the world begins with.
+func (w *world) scalingCommand() Command {
+	id, location, name := "fleet-0", home, w.some("policy-", 3)
+	if w.chance(5) {
+		id, location = w.fleet(), w.location()
+	}
+	number := func() *int32 {
+		if w.chance(2) {
+			return nil
+		}
+		return ptr(w.r.Int32N(6))
+	}
+	switch w.r.IntN(10) {
+	case 0, 1, 2:
+		c := SetCapacity{Fleet: id, Location: location, Min: number(), Max: number(), Desired: number(), EventID: w.id()}
+		if w.chance(4) {
+			c.ZeroMinutes = number()
+		}
+		return c
+	case 3, 4:
+		return Scale{id, location, w.r.Int32N(4), w.r.Int32N(6), "load", []string{name}, w.id()}
+	case 5:
+		return StopScaling{id, location, w.chance(2)}
+	case 6, 7:
+		rule := exampleRule()
+		if rule.Threshold = float64(w.r.IntN(9)); w.chance(3) {
+			rule = ScalingRule{Metric: targetMetric, Target: 20}
+		}
+		return PutScalingPolicy{id, name, rule}
+	case 8:
+		return DeleteScalingPolicy{id, name}
+	}
+	ports := manyPorts(5)
+	return UpdatePorts{id, ports[w.r.IntN(5):], ports[:w.r.IntN(2)]}
+}
+
+// checkScaling holds what is true of the capacity of every reachable catalog.
+func checkScaling(t *testing.T, s *State) {
+	t.Helper()
+	s.fleetLocations.Scan(func(_ string, l *FleetLocation) bool {
+		if err := l.Capacity.check(); err != nil {
+			t.Errorf("%s at %s: %v", l.Fleet, l.Location, err)
+		}
+		return true
+	})
+	s.scalingPolicies.Scan(func(_ string, p *ScalingPolicy) bool {
+		if f, err := s.LiveFleet(p.Fleet); err != nil || f.Managed == nil {
+			t.Errorf("policy %s is of fleet %s: %v", p.Name, p.Fleet, err)
+		}
+		return true
+	})
+}

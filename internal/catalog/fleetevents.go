@@ -86,10 +86,11 @@ func (c RecordFleetEvent) decide(s *State, now event.Time) ([]Event, error) {
 	}}}, nil
 }
 
-type note struct{ code, message string }
+// A note is a new fleet event. The log is the hash of the output of an installation, or "".
+type note struct{ code, message, log string }
 
 func locationNote(code, fleet, location string, status Status) note {
-	return note{code, fmt.Sprintf("Location %s of fleet %s changed state to %s", location, fleet, status)}
+	return note{code, fmt.Sprintf("Location %s of fleet %s changed state to %s", location, fleet, status), ""}
 }
 
 // errEventIDs is an error of the caller, not of its client.
@@ -107,6 +108,7 @@ func (s *State) note(now event.Time, fleet string, ids []string, notes []note) (
 	for i, n := range notes {
 		events[i] = &FleetEventRecorded{FleetEvent{
 			Fleet: fleet, Number: last + 1 + uint64(i), ID: ids[i], Code: n.code, Message: n.message, At: now,
+			Log: n.log,
 		}}
 	}
 	return events, nil

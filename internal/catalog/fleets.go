@@ -44,7 +44,7 @@ type Fleet struct {
 // LimitExceeded, TaggingFailed.
 type CreateFleet struct {
 	ID          string                `cbor:"1,keyasint,omitzero"`
-	ComputeType string                `cbor:"2,keyasint,omitzero"` // "ANYWHERE"; "" means EC2, as in the API
+	ComputeType string                `cbor:"2,keyasint,omitzero"` // "ANYWHERE"
 	Attributes                        // protection policy and metric groups have defaults
 	Locations   []string              `cbor:"3,keyasint,omitzero"`
 	Runtime     *RuntimeConfiguration `cbor:"4,keyasint,omitzero"` // nil: none
@@ -75,7 +75,7 @@ func (c CreateFleet) decide(s *State, now event.Time) ([]Event, error) {
 		return nil, err
 	}
 	if s.liveFleets >= s.limits.Fleets {
-		return nil, fault.New(fault.LimitExceeded, "The limit of %d Anywhere fleets is reached", s.limits.Fleets)
+		return nil, fault.New(fault.LimitExceeded, "The limit of %d fleets is reached", s.limits.Fleets)
 	}
 	tagged, err := s.tagNew(fleetKind+c.ID, c.Tags)
 	if err != nil {
@@ -95,8 +95,7 @@ func (c CreateFleet) decide(s *State, now event.Time) ([]Event, error) {
 // checkRequest rejects invalid requests and unknown locations.
 func (c CreateFleet) checkRequest(s *State) error {
 	if c.ComputeType != computeTypeAnywhere {
-		return fault.New(fault.InvalidRequest, "This service offers fleets of compute type ANYWHERE only: set "+
-			"ComputeType to ANYWHERE. Builds are kept, but no machine runs them yet.")
+		return fault.New(fault.InvalidRequest, "This service offers fleets of compute type ANYWHERE and EC2 only")
 	}
 	if c.Home {
 		return nil
@@ -113,8 +112,8 @@ func (c CreateFleet) checkRequest(s *State) error {
 // notes returns the fleet events of a new fleet.
 func (c CreateFleet) notes() []note {
 	notes := []note{
-		{codeFleetCreated, "Fleet " + c.ID + " was created"},
-		{codeFleetStateActive, "Fleet " + c.ID + " changed state to ACTIVE"},
+		{codeFleetCreated, "Fleet " + c.ID + " was created", ""},
+		{codeFleetStateActive, "Fleet " + c.ID + " changed state to ACTIVE", ""},
 	}
 	for _, location := range c.Locations {
 		notes = append(notes, locationNote(codeLocationStateActive, c.ID, location, StatusActive))

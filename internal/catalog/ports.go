@@ -2,22 +2,10 @@ package catalog
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/wire/fault"
-)
-
-// maxPorts is how many inbound permissions a fleet can have. Source: API model, IpPermissionsList.
-const maxPorts = 50
-
-// The ports that a permission can have. Source: API reference, IpPermission.
-const (
-	sshPort     = 22 // on Linux only
-	lowestPort  = 1026
-	highestPort = 60000
 )
 
 // UpdatePorts removes inbound permissions from an EC2-type fleet, and then adds others. Those to remove must be
@@ -50,15 +38,15 @@ func (c UpdatePorts) decide(s *State, _ event.Time) ([]Event, error) {
 		ports = slices.Delete(ports, at, at+1)
 	}
 	for _, p := range c.Authorize {
-		if err := p.check(f.Managed.Files.OperatingSystem); err != nil {
+		if err := p.check(f.Managed.Files.windows()); err != nil {
 			return nil, err
 		}
 		if !slices.Contains(ports, p) {
 			ports = append(ports, p)
 		}
 	}
-	if len(ports) > maxPorts {
-		return nil, fault.New(fault.LimitExceeded, "A fleet can have at most %d inbound permissions", maxPorts)
+	if len(ports) > maxPortRanges {
+		return nil, fault.New(fault.LimitExceeded, "A fleet can have at most %d inbound permissions", maxPortRanges)
 	}
 	if slices.Equal(ports, f.Managed.Ports) {
 		return nil, nil
@@ -75,23 +63,6 @@ func (e *PortsUpdated) apply(s *State) {
 		m.Ports = e.Ports
 		f.Managed = &m
 	})
-}
-
-// check rejects a permission that a build of an operating system cannot have.
-func (p PortRange) check(operatingSystem string) error {
-	ssh := p.From == sshPort && p.To == sshPort && !strings.HasPrefix(operatingSystem, "WINDOWS")
-	switch {
-	case p.To < p.From:
-		return fault.New(fault.InvalidRequest, "Inbound permission %s: ToPort must not be below FromPort", p)
-	case !ssh && (p.From < lowestPort || p.To > highestPort):
-		return fault.New(fault.InvalidRequest, "Inbound permission %s: ports must be from %d to %d; a fleet with a build "+
-			"for Linux may also open %d alone", p, lowestPort, highestPort, sshPort)
-	}
-	if _, err := netip.ParsePrefix(p.IPRange); err != nil {
-		return fault.New(fault.InvalidRequest, "Inbound permission %s: IpRange must be in CIDR notation, such as "+
-			"0.0.0.0/0", p)
-	}
-	return nil
 }
 
 // String is for messages.
