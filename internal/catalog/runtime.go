@@ -67,18 +67,23 @@ func (e *RuntimeConfigurationUpdated) apply(s *State) {
 
 // check rejects a runtime configuration with too many server processes.
 func (r *RuntimeConfiguration) check() error {
-	if r == nil {
-		return nil
-	}
-	var sum int64
-	for _, p := range r.ServerProcesses {
-		sum += int64(p.ConcurrentExecutions)
-	}
+	sum := r.Processes()
 	if sum > maxProcesses {
 		return fault.New(fault.InvalidRequest, "RuntimeConfiguration asks for %d server processes on each compute; at "+
 			"most %d are allowed", sum, maxProcesses)
 	}
 	return nil
+}
+
+// Processes returns the number of server processes on each compute; 0 without a configuration.
+func (r *RuntimeConfiguration) Processes() (sum int) {
+	if r == nil {
+		return 0
+	}
+	for _, p := range r.ServerProcesses {
+		sum += int(p.ConcurrentExecutions)
+	}
+	return sum
 }
 
 func (r *RuntimeConfiguration) clone() *RuntimeConfiguration {

@@ -73,6 +73,9 @@ func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSession
 	}
 	if g == nil && err == nil {
 		g, err = p.createOnProcess(ctx, f, room, command)
+		if fault.Is(err, fault.FleetCapacityExceeded) {
+			p.scaleFromZero(ctx, room)
+		}
 	}
 	if err != nil {
 		return nil, err

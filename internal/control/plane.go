@@ -157,8 +157,9 @@ func New(cfg Config) (*Plane, error) {
 	p.drivers = drivers.New(drivers.Config{
 		Region: cfg.Region, Account: cfg.Account, Router: p.Router, Processes: p.processes, History: p.history,
 		Cluster: cfg.Cluster, Feed: cfg.Feed, EventID: secrets.EventID, RuleSet: p.ruleSets.of,
-		StartPlacement: p.startPlacement, FinishDeletions: p.finishDeletions, Others: cfg.Drivers,
-		Clock: cfg.Clock, Log: cfg.Log,
+		StartPlacement: p.startPlacement, FinishDeletions: p.finishDeletions,
+		Others: append([]func(context.Context) error{p.runScaling}, cfg.Drivers...),
+		Clock:  cfg.Clock, Log: cfg.Log,
 	})
 	return p, nil
 }

@@ -84,6 +84,9 @@ type streak struct {
 	minutes int32
 }
 
+// Requested is the reason of a decision that scales a location from zero.
+const Requested = "a game session was requested"
+
 // Step returns the decision at a time, if there is one. It must be called at least once a minute; at intervals of
 // Interval the averages are exact.
 func (l *Location) Step(now event.Time, in Input) (Decision, bool) {
@@ -134,7 +137,7 @@ func (l *Location) zero(now event.Time, in Input) (Decision, bool) {
 	case in.ZeroIdle == 0:
 		return Decision{}, false
 	case in.Desired == 0 && in.Load.Requested && in.Max > 0:
-		return Decision{Desired: 1, Reason: "a game session was requested"}, true
+		return Decision{Desired: 1, Reason: Requested}, true
 	case in.Desired > 0 && now.Sub(l.active) >= in.ZeroIdle:
 		return Decision{Desired: 0, Reason: "there was no game session and no request for one for " +
 			in.ZeroIdle.String()}, true
