@@ -318,7 +318,11 @@ func (cr *catalogReader) DescribeFleetLocationAttributes(
 		}
 	}
 	for _, state := range cr.locationStates(f.ID, names) {
-		out.LocationAttributes = append(out.LocationAttributes, wire.LocationAttributes{LocationState: &state})
+		attributes := wire.LocationAttributes{LocationState: &state}
+		if l, _ := cr.Catalog().FleetLocation(f.ID, state.Location); l.Stopped {
+			attributes.StoppedActions = []wire.FleetAction{wire.FleetActionAutoScaling}
+		}
+		out.LocationAttributes = append(out.LocationAttributes, attributes)
 	}
 	return out, nil
 }

@@ -107,6 +107,7 @@ func (p *Plane) scalingInputs(selected func(catalog.FleetLocation) bool) map[fle
 		}
 		policies := view.ScalingPolicies(f.ID)
 		for _, l := range view.FleetLocations(f.ID) {
+			active := countInstances(view, f.ID, l.Location).active
 			scales := len(policies) > 0 || l.ZeroMinutes > 0
 			if !scales || l.Status != catalog.StatusActive || !selected(l) {
 				continue
@@ -115,7 +116,7 @@ func (p *Plane) scalingInputs(selected func(catalog.FleetLocation) bool) map[fle
 				Location: l.Location, Min: l.Capacity.Min, Max: l.Capacity.Max, Desired: l.Capacity.Desired,
 				Stopped: l.Stopped, ZeroIdle: time.Duration(l.ZeroMinutes) * time.Minute,
 				Sessions: f.Runtime.Processes(), Policies: policies,
-				Load: scaling.Load{Instances: countInstances(view, f.ID, l.Location).active},
+				Load: scaling.Load{Instances: active, IdleInstances: active},
 			}
 		}
 	}
