@@ -9,8 +9,8 @@ import (
 
 // SetCapacity changes the capacity of an EC2-type fleet at a location: the fields that are not nil. A changed limit
 // moves the desired number between the limits, if it does not come with the change. NotFound; InvalidFleetStatus;
-// InvalidRequest for an Anywhere fleet, for limits or a desired number that contradict each other, and for MinSize while
-// the location scales to and from zero; LimitExceeded for more instances than the service allows.
+// InvalidRequest for an Anywhere fleet, for limits or a desired number that contradict each other, and for MinSize
+// while the location scales to and from zero; LimitExceeded for more instances than the service allows.
 type SetCapacity struct {
 	Fleet    string `cbor:"1,keyasint,omitzero"`
 	Location string `cbor:"2,keyasint,omitzero"`

@@ -72,8 +72,9 @@
 // # Format
 //
 // Events lists the numbers of the event types and snapshot records: the catalog's are 1 to 99, of which 50 to 59, 80
-// to 89 and 98 are records, and from 500 on, of which 515 to 519, 530, 531, 560 to 569 and 580 to 584 are records. Number 99,
-// and those between the groups of events, are free. In a snapshot the records are grouped by type in the order of their numbers,
-// and sorted by their keys. Fields are numbered within their type; the fields of Attributes are 20 to 25 in every type
-// that embeds them, and events that embed a record have its numbers. Released numbers keep their meaning.
+// to 89 and 98 are records, and from 500 on, of which 515 to 519, 530, 531, 560 to 569 and 580 to 584 are records.
+// Number 99, and those between the groups of events, are free. In a snapshot the records are grouped by type in the
+// order of their numbers, and sorted by their keys. Fields are numbered within their type; the fields of Attributes
+// are 20 to 25 in every type that embeds them, and events that embed a record have its numbers. Released numbers keep
+// their meaning.
 package catalog
