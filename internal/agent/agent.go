@@ -17,6 +17,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/agent/plan"
+	"github.com/muster-gg/muster/internal/agent/supervisor"
 )
 
 const (
@@ -40,13 +41,18 @@ type agent struct {
 	ctx       context.Context // of all work; ends with Run
 	work      sync.WaitGroup
 	reports   sync.WaitGroup
+	uploads   sync.WaitGroup
+	uploading chan struct{} // has a token for each upload at a time
 	posts     chan func()
 
 	machine   *plan.Machine
 	running   map[string]*running
-	timer     clockwork.Timer // fires when the machine has something to do; nil: none
-	beating   bool            // a heartbeat waits for its answer
-	beatAgain bool            // another one is due at once
+	unstored  []supervisor.Found // of earlier runs: their logs are not stored
+	following map[string]bool    // by id: streams of lines
+	noLogs    sync.Once          // logs that the service does not store logs
+	timer     clockwork.Timer    // fires when the machine has something to do; nil: none
+	beating   bool               // a heartbeat waits for its answer
+	beatAgain bool               // another one is due at once
 	beatTimer clockwork.Timer
 	reading   bool // the runtime configuration is being read
 	readAgain bool
@@ -60,6 +66,7 @@ func Run(ctx context.Context, cfg Config) error {
 	cfg.fill()
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a := &agent{cfg: &cfg, ctx: work, posts: make(chan func(), 64), running: map[string]*running{},
+		following: map[string]bool{}, uploading: make(chan struct{}, maxUploads),
 		machine: plan.New(cfg.LowPort, cfg.HighPort)}
 	defer a.work.Wait()
 	defer cancel()
@@ -71,6 +78,9 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer a.conn.close()
+	for _, f := range a.unstored {
+		a.storeLog(f)
+	}
 	a.loop(ctx)
 	return nil
 }
@@ -279,8 +289,12 @@ func (a *agent) pushed(m message) {
 	switch m.Action {
 	case pushRegistered:
 		a.machine.Registered(m.ProcessId)
+		a.noteLogPaths(m.ProcessId, m.LogPaths)
 	case pushActivated:
 		a.cfg.Log.Info("game session activated", "process", m.ProcessId, "game_session", m.GameSessionId)
+		a.noteSession(m.ProcessId, m.GameSessionId)
+	case pushFollow:
+		a.followLog(m)
 	case pushForceExit, pushExit:
 		a.cfg.Log.Info("process is ended for the service", "process", m.ProcessId, "reason", m.TerminationReason)
 		a.do(a.machine.ForceExit(a.now(), m.ProcessId, plan.Reason(m.TerminationReason)))
@@ -325,28 +339,39 @@ func (a *agent) logCrash(c plan.Crash) {
 
 // finish sends what is left to send.
 func (a *agent) finish() {
-	reported := make(chan struct{})
-	go func() {
-		a.reports.Wait()
-		close(reported)
-	}()
 	ctx, cancel := context.WithTimeout(a.ctx, lastLimit)
 	defer cancel()
-	for waiting := true; waiting; {
-		select {
-		case <-reported:
-			waiting = false
-		case f := <-a.posts:
-			f()
-		case <-ctx.Done():
-			a.cfg.Log.Warn("some exits were not reported: the next run reports them")
-			waiting = false
-		}
+	if !a.waitFor(ctx, &a.reports) {
+		a.cfg.Log.Warn("some exits were not reported: the next run reports them")
 	}
 	if _, err := a.conn.call(ctx, a.heartbeat()); err != nil {
 		a.cfg.Log.Warn("last heartbeat failed", "error", err)
 	}
+	uploads, cancel := context.WithTimeout(a.ctx, lastUploads)
+	defer cancel()
+	if !a.waitFor(uploads, &a.uploads) {
+		a.cfg.Log.Warn("some logs were not stored: the next run uploads them")
+	}
 	a.cfg.Log.Info("agent terminated")
+}
+
+// waitFor performs posts until a group is done; false if ctx ends before.
+func (a *agent) waitFor(ctx context.Context, group *sync.WaitGroup) bool {
+	done := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(done)
+	}()
+	for {
+		select {
+		case <-done:
+			return true
+		case f := <-a.posts:
+			f()
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 func random() float64 { return rand.Float64() }

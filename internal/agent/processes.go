@@ -21,6 +21,8 @@ import (
 const (
 	// keptOutputs is how many directories of ended game servers are kept.
 	keptOutputs = 50
+	// keptUnstored is how many are kept whose logs are not stored yet.
+	keptUnstored = 500
 	// tailLines is how much of its output is logged when a game server has crashed.
 	tailLines = 50
 	// nameLength is the length of the name of a directory: short, for the path of the socket in it.
@@ -31,7 +33,10 @@ const (
 type running struct {
 	cancel  context.CancelFunc // of the launch
 	process *supervisor.Process
-	pending []bool // signals for it while it is being started: kill or not
+	notes   supervisor.Notes
+	exit    supervisor.Exit // once it has ended
+	ended   chan struct{}   // closed then
+	pending []bool          // signals for it while it is being started: kill or not
 }
 
 // processesDir is the directory of the directories of game servers.
@@ -83,18 +88,27 @@ func (a *agent) adopt() error {
 // found adds a game server of an earlier run. The end of one that has ended is reported, if it was not.
 func (a *agent) found(f supervisor.Found) {
 	now := a.now()
-	if f.Running == nil && f.Reported || f.Fleet != a.cfg.Fleet || f.Compute != a.cfg.Compute {
+	mine := f.Fleet == a.cfg.Fleet && f.Compute == a.cfg.Compute
+	if f.Running == nil && f.Reported || !mine {
+		if mine && f.Notes != nil {
+			a.unstored = append(a.unstored, f)
+		}
 		a.machine.Rest(f.Port, f.Exit.Ended)
 		return
 	}
 	a.machine.Adopt(now, f.ID, f.Entry, f.Port, f.Started)
+	var notes supervisor.Notes
+	if f.Notes != nil {
+		notes = *f.Notes
+	}
 	if f.Running == nil {
-		a.running[f.ID] = &running{cancel: func() {}, process: &supervisor.Process{Record: f.Record, Dir: f.Dir}}
+		a.running[f.ID] = &running{cancel: func() {}, notes: notes, ended: make(chan struct{}),
+			process: &supervisor.Process{Record: f.Record, Dir: f.Dir}}
 		a.work.Go(func() { a.post(func() { a.exited(f.ID, f.Exit) }) }) // once it can be reported
 		return
 	}
 	a.cfg.Log.Info("game server adopted", "process", f.ID, "pid", f.Running.PID)
-	a.running[f.ID] = &running{cancel: func() {}, process: f.Running}
+	a.running[f.ID] = &running{cancel: func() {}, notes: notes, process: f.Running, ended: make(chan struct{})}
 	a.await(f.ID, f.Running)
 }
 
@@ -126,6 +140,10 @@ func (a *agent) exited(id string, exit supervisor.Exit) {
 	r := a.running[id]
 	a.cfg.Log.Info("game server ended", "process", id, "exit_code", exit.Code)
 	actions := a.machine.Exited(a.now(), id, exit.Code, random())
+	if r != nil {
+		r.exit = exit
+		close(r.ended)
+	}
 	if r != nil && slices.ContainsFunc(actions, isCrash) {
 		a.cfg.Log.Warn("last output of the game server", "process", id,
 			"output", strings.Join(supervisor.Tail(r.process.Dir, tailLines), "\n"))
@@ -141,7 +159,7 @@ func isCrash(action plan.Action) bool {
 // start starts a game server beside the loop.
 func (a *agent) start(s plan.Start) {
 	ctx, cancel := context.WithCancel(a.ctx)
-	a.running[s.ID] = &running{cancel: cancel}
+	a.running[s.ID] = &running{cancel: cancel, ended: make(chan struct{})}
 	now := a.now()
 	a.work.Go(func() {
 		defer cancel()
@@ -213,6 +231,7 @@ func (a *agent) launched(s plan.Start, p *supervisor.Process, err error) {
 			"port", s.Port)
 		r := a.running[s.ID]
 		r.process = p
+		a.note(r)
 		for _, kill := range r.pending {
 			a.send(s.ID, p, kill)
 		}
@@ -250,9 +269,9 @@ func (a *agent) send(id string, p *supervisor.Process, kill bool) {
 
 // report reports the end of a process until the service has it. If the agent ends before, the next one reports it.
 func (a *agent) report(r plan.Report) {
-	dir := ""
-	if p := a.running[r.ID]; p != nil && p.process != nil {
-		dir = p.process.Dir
+	dir, ended := "", a.running[r.ID]
+	if ended != nil && ended.process != nil {
+		dir = ended.process.Dir
 	}
 	delete(a.running, r.ID)
 	req := request{Action: actionProcessExited, RequestId: uuid.NewString(), ProcessId: r.ID,
@@ -277,6 +296,11 @@ func (a *agent) report(r plan.Report) {
 		}
 		a.reported(dir)
 	})
+	if dir != "" {
+		ended.notes.Reason = string(r.Reason)
+		a.note(ended)
+		a.storeLog(supervisor.Found{Record: ended.process.Record, Dir: dir, Exit: ended.exit, Notes: &ended.notes})
+	}
 }
 
 // reported keeps the output of a game server whose end was reported, and removes the oldest ones.
@@ -287,7 +311,12 @@ func (a *agent) reported(dir string) {
 	if err := supervisor.Reported(dir); err != nil {
 		a.cfg.Log.Warn("end of a game server not kept", "error", err)
 	}
-	if err := supervisor.Prune(processesDir(a.cfg.Data), keptOutputs); err != nil {
+	dropped, err := supervisor.Prune(processesDir(a.cfg.Data), keptOutputs, keptUnstored)
+	if err != nil {
 		a.cfg.Log.Warn("output of game servers not removed", "error", err)
+	}
+	if dropped > 0 {
+		a.cfg.Log.Warn("logs of game servers lost: too many wait for the service", "logs", dropped,
+			"limit", keptUnstored)
 	}
 }

@@ -82,6 +82,9 @@ type Call struct {
 
 	// Invocation is the amz-sdk-invocation-id, equal in all retries of a call; "" if the client sends none.
 	Invocation string
+
+	Host string // that the request was sent to; "": it was not sent over a connection
+	TLS  bool   // the client uses TLS
 }
 
 // Unknown is the operation of a request that names no operation with a handler.

@@ -136,8 +136,8 @@ var Families = []Family{
 		full(wire.OpUpdateGameSession),
 		partly(wire.OpTerminateGameSession,
 			"TRIGGER_ON_PROCESS_TERMINATE. FORCE_TERMINATE is refused."),
-		refused(wire.OpGetGameSessionLogUrl, fault.NotFound,
-			"Game session logs stay on their computes; none are collected."),
+		partly(wire.OpGetGameSessionLogUrl, "Of game sessions whose process was run by muster agent, for 14 days. In a "+
+			"region of several nodes no logs are stored."),
 	}},
 	{Name: "Player sessions", Offers: []Offer{
 		full(wire.OpCreatePlayerSession),

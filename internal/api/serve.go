@@ -79,7 +79,8 @@ func (e *Endpoint) serve(ctx context.Context, c *call, a *listen.Answer) error {
 	if !e.allow(c.operation(), c.principal) {
 		return tooOften(c)
 	}
-	ctx = e.attach(ctx, Call{Caller: caller, Invocation: c.request.Header.Get("Amz-Sdk-Invocation-Id")})
+	ctx = e.attach(ctx, Call{Caller: caller, Invocation: c.request.Header.Get("Amz-Sdk-Invocation-Id"),
+		Host: c.request.Host, TLS: c.request.Client.TLS})
 	return c.input.Serve(ctx, a.Buffer())
 }
 

@@ -36,6 +36,7 @@ func (p *Plane) Handlers() []wire.Handler {
 		wire.OpSearchGameSessions.Handle(p.SearchGameSessions),
 		wire.OpUpdateGameSession.Handle(p.UpdateGameSession),
 		wire.OpTerminateGameSession.Handle(p.TerminateGameSession),
+		wire.OpGetGameSessionLogUrl.Handle(p.GetGameSessionLogUrl),
 		wire.OpCreatePlayerSession.Handle(p.CreatePlayerSession),
 		wire.OpCreatePlayerSessions.Handle(p.CreatePlayerSessions),
 		wire.OpDescribePlayerSessions.Handle(p.DescribePlayerSessions),

@@ -18,6 +18,7 @@ import (
 	"github.com/muster-gg/muster/internal/control/history"
 	"github.com/muster-gg/muster/internal/control/idp"
 	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/logs"
 	"github.com/muster-gg/muster/internal/machines"
 	"github.com/muster-gg/muster/internal/objects"
 	"github.com/muster-gg/muster/internal/processes"
@@ -57,6 +58,7 @@ type Config struct {
 
 	Objects      *objects.Store // of the bytes of builds; nil: builds are refused
 	MaxBuildSize int64          // of the files of a build, in bytes
+	Logs         *logs.Store    // of processes that have ended; nil: they are not stored
 
 	SnapshotEvery shard.SnapshotEvery // zero: the default
 	FinalSnapshot bool                // write snapshots at a graceful stop
@@ -223,7 +225,7 @@ func (p *Plane) Run(ctx context.Context) error {
 	group.Go(func() error { return p.history.Run(ctx) })
 	group.Go(func() error { return p.Access.Run(ctx) })
 	for _, run := range []func(context.Context) error{
-		p.drivers.Run, p.processes.Run, p.machines.Run, p.runBuilds,
+		p.drivers.Run, p.processes.Run, p.machines.Run, p.runBuilds, p.runLogs,
 	} {
 		group.Go(func() error {
 			if err := p.WaitServing(ctx); err != nil {

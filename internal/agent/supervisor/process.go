@@ -164,7 +164,8 @@ type Found struct {
 	Dir      string
 	Running  *Process // nil: it has ended
 	Exit     Exit
-	Reported bool // its end was reported
+	Reported bool   // its end was reported
+	Notes    *Notes // nil: its log is stored, or not wanted
 }
 
 // Find returns the game server of a directory. It is fs.ErrNotExist if there was none.
@@ -177,6 +178,9 @@ func Find(dir string) (Found, error) {
 	}
 	if err != nil {
 		return f, err
+	}
+	if notes := new(Notes); readJSON(dir, notesFile, notes) == nil {
+		f.Notes = notes
 	}
 	for deadline := time.Now().Add(adoptLimit); ; time.Sleep(adoptPause) {
 		if readJSON(dir, exitFile, &f.Exit) == nil {
@@ -208,21 +212,40 @@ func Reported(dir string) error {
 	return os.Rename(filepath.Join(dir, recordFile), filepath.Join(dir, endedFile))
 }
 
-// Prune removes the oldest directories of game servers whose ends were reported, and keeps some.
-func Prune(parent string, keep int) error {
+// Prune removes the oldest directories of game servers whose ends were reported, and keeps some. Those whose logs are
+// not stored yet are kept until there are unstored of them; dropped is how many were removed nevertheless.
+func Prune(parent string, keep, unstored int) (dropped int, err error) {
 	ended, err := filepath.Glob(filepath.Join(parent, "*", endedFile))
 	if err != nil || len(ended) <= keep {
-		return err
+		return 0, err
+	}
+	var stored, waiting []string
+	for _, path := range ended {
+		dir := filepath.Dir(path)
+		if _, err := os.Stat(filepath.Join(dir, notesFile)); err == nil {
+			waiting = append(waiting, dir)
+		} else {
+			stored = append(stored, dir)
+		}
+	}
+	err = removeOldest(stored, keep)
+	return max(0, len(waiting)-unstored), errors.Join(err, removeOldest(waiting, unstored))
+}
+
+// removeOldest removes directories of game servers, those that ended first, until some are left.
+func removeOldest(dirs []string, keep int) (err error) {
+	if len(dirs) <= keep {
+		return nil
 	}
 	at := map[string]time.Time{}
-	for _, path := range ended {
+	for _, dir := range dirs {
 		var exit Exit
-		_ = readJSON(filepath.Dir(path), exitFile, &exit) // one that cannot be read is the oldest
-		at[path] = exit.Ended
+		_ = readJSON(dir, exitFile, &exit) // one that cannot be read is the oldest
+		at[dir] = exit.Ended
 	}
-	slices.SortFunc(ended, func(a, b string) int { return at[a].Compare(at[b]) })
-	for _, path := range ended[:len(ended)-keep] {
-		err = errors.Join(err, os.RemoveAll(filepath.Dir(path)))
+	slices.SortFunc(dirs, func(a, b string) int { return at[a].Compare(at[b]) })
+	for _, dir := range dirs[:len(dirs)-keep] {
+		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	return err
 }

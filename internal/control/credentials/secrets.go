@@ -30,6 +30,7 @@ type Secrets struct {
 	signIn   []byte      // the secret of the first epoch
 	regionID []byte      // not secret
 	recovery []byte      // requests for a new root key, by who can read the region's secret
+	logKey   []byte      // URLs of logs
 	sealing  cipher.AEAD // access keys, in the first epoch
 	epochs   cipher.AEAD // the secrets of later epochs
 }
@@ -46,6 +47,7 @@ func New(secret []byte) (*Secrets, error) {
 		tokenKey: derive(secret, "compute auth token"), pageKey: derive(secret, "paging token"),
 		callKey: derive(secret, "call id"), signIn: derive(secret, "sign-in"),
 		recovery: derive(secret, "root key recovery"), regionID: derive(secret, "region id"),
+		logKey:  derive(secret, "log url"),
 		sealing: sealingOf(derive(secret, "access key seal")), epochs: sealingOf(derive(secret, "epoch seal")),
 	}, nil
 }
@@ -92,6 +94,11 @@ func (s *Secrets) TokenSerial(room fleet.RoomID, compute *fleet.Compute, text st
 		}
 	}
 	return 0, false
+}
+
+// LogSignature returns the signature of a URL for a log, which is valid until a time in seconds since 1970.
+func (s *Secrets) LogSignature(key string, expires int64) string {
+	return hex.EncodeToString(mac(s.logKey, key, strconv.FormatInt(expires, 10)))
 }
 
 // CallID returns a UUID that is the same for all attempts of a call: for its principal and the invocation id that AWS
