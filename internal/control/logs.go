@@ -81,7 +81,8 @@ func (p *Plane) ownURL() string { return "http" + strings.TrimPrefix(p.cfg.SDKEn
 func (p *Plane) findLog(key logs.Key, id string, g *fleet.GameSession) error {
 	switch {
 	case !g.HasEnded():
-		return notFound("Game session %s has not ended: it has no log yet. Its output can be read with \"muster logs\"", id)
+		return notFound("Game session %s has not ended: it has no log yet. Its output can be read with "+
+			"\"muster logs\"", id)
 	case !p.KeepsLogs():
 		return notFound("%s", noLogs)
 	}
@@ -157,8 +158,8 @@ func (p *Plane) ProcessOutput(ctx context.Context, id string, q LogQuery) (*Proc
 	}
 	log.stored, err = p.openStored(logs.KeyOf(log.FleetID, process.Compute, id))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, notFound("There is no log of server process %s: its agent has not uploaded it yet, or it was not run "+
-			"by \"muster agent\"", id)
+		return nil, notFound("There is no log of server process %s: its agent has not uploaded it yet, or it was not "+
+			"run by \"muster agent\"", id)
 	}
 	return log, err
 }

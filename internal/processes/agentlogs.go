@@ -52,11 +52,13 @@ type LogStream struct {
 // follow, those that are written. Close must be called. The error is a Conflict fault if no agent that sends lines is
 // connected to this node, and LimitExceeded if there are too many readers.
 func (all *Agents) FollowLog(room fleet.RoomID, compute, process string, tail int64, follow bool) (*LogStream, error) {
-	s := &LogStream{all: all, id: uuid.NewString(), key: computeKey{room, compute}, lines: make(chan LogLines, maxLogQueue)}
+	s := &LogStream{all: all, id: uuid.NewString(), key: computeKey{room, compute},
+		lines: make(chan LogLines, maxLogQueue)}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if len(all.logs) >= maxLogReaders {
-		return nil, fault.New(fault.LimitExceeded, "The output of %d processes is read. Try again later.", len(all.logs))
+		return nil, fault.New(fault.LimitExceeded, "The output of %d processes is read. Try again later.",
+			len(all.logs))
 	}
 	found := false
 	for a := range all.open[s.key] {
@@ -66,8 +68,9 @@ func (all *Agents) FollowLog(room fleet.RoomID, compute, process string, tail in
 		}
 	}
 	if !found {
-		return nil, fault.New(fault.Conflict, "No \"muster agent\" of compute %s is connected to this node, which sends "+
-			"the output of its processes. In a cluster another node may have the connection.", compute)
+		return nil, fault.New(fault.Conflict, "No \"muster agent\" of compute %s, which sends the output of its "+
+			"processes, is connected to the node that answers. In a cluster another node may have the connection.",
+			compute)
 	}
 	all.logs[s.id] = s
 	return s, nil

@@ -79,10 +79,12 @@ func (s *service) openEndpoints(context.Context) error {
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets(),
 	})
 	s.agents = agent.New(agent.Config{
-		Agents: s.plane.Agents(), StoresLogs: s.plane.KeepsLogs(), Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.AgentSockets(),
+		Agents: s.plane.Agents(), StoresLogs: s.plane.KeepsLogs(), Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Metrics: s.metrics.AgentSockets(),
 	})
 	s.processLogs = processlogs.New(processlogs.Config{
-		Store: s.logs, Authorize: s.plane.AuthorizeLog, Verify: s.plane.VerifyLogURL, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Store: s.logs, Authorize: s.plane.AuthorizeLog, Verify: s.plane.VerifyLogURL,
+		Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	s.machines = machine.New(machine.Config{
 		Machines: s.plane.MachineConnector(), Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.MachineSockets(),

@@ -80,7 +80,7 @@ func Follow(dir string, tail int64) *Follower {
 	if err != nil {
 		return f // it begins with the first line
 	}
-	f.file, f.at = info, max(0, info.Size()-tail)
+	f.file, f.at = info, max(0, info.Size()-tail-1) // the byte before may be a line end
 	f.skip = f.at > 0
 	return f
 }

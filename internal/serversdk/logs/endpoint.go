@@ -1,7 +1,7 @@
 // Package logs is the endpoint for the logs of server processes: agents put them, with the auth token of their compute,
 // and clients get them by the URLs of GetGameSessionLogUrl.
 //
-//	PUT …/agent/logs?FleetId=…&ComputeName=…&ProcessId=…    Authorization: Bearer TOKEN, a zip archive as the body
+//	PUT …/agent/logs?FleetId=…&ComputeName=…&ProcessId=…    with Authorization: Bearer TOKEN, and a zip archive
 //	GET /logs/KEY.zip?expires=…&signature=…
 //
 // A log is stored when the answer to a PUT is 200, and replaces an earlier one of the process, so that an agent can
