@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
+	"github.com/muster-gg/muster/e2e/child"
 	"github.com/muster-gg/muster/e2e/clients"
 	"github.com/muster-gg/muster/gameserver"
 	"github.com/muster-gg/muster/internal/mustertest"
@@ -52,7 +53,12 @@ func runLogGame() error {
 	}
 	fmt.Println("session", session.GameSessionData)
 	fmt.Fprintln(os.Stderr, "to standard error")
+	line := false
 	for { // until there is the file that ends it
+		if _, err := os.Stat("line"); err == nil && !line {
+			fmt.Println("a line")
+			line = true
+		}
 		if _, err := os.Stat(session.GameSessionData); err == nil {
 			break
 		}
@@ -100,6 +106,17 @@ func TestLog(t *testing.T) {
 	if err := save(); clients.Code(err) != "NotFoundException" || !strings.Contains(err.Error(), "has not ended") {
 		t.Errorf("the log of a live game session: %v", err)
 	}
+	follow := child.New(t, "muster logs", b.path)
+	follow.Launch("logs", "-f", id)
+	follow.Await(t.Context(), func() bool { return follow.Log.Says("out session " + end) })
+	began := time.Now()
+	if err := os.WriteFile(filepath.Join(work, "line"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	follow.Await(t.Context(), func() bool { return follow.Log.Says("out a line") })
+	t.Logf("a line was shown %s after its cause", time.Since(began))
+	follow.Stop()
+	follow.AwaitEnd()
 	b.agent.Kill() // the process ends without an agent
 	if err := os.WriteFile(end, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -108,6 +125,12 @@ func TestLog(t *testing.T) {
 	b.configure() // nothing more is started
 	b.start()
 	mustertest.Eventually(t, "the log is stored", func() bool { return save() == nil })
+	stored := child.New(t, "muster logs", b.path)
+	stored.Launch("logs", id)
+	<-stored.Ended()
+	if !stored.Log.Says("out session "+end) || !stored.Log.Says("err to standard error") {
+		t.Errorf("the stored output is %s", stored.Log.Tail())
+	}
 	got := unzip(t, path)
 	names := make([]string, 0, len(got))
 	for name := range got {

@@ -105,16 +105,21 @@ func (p *Plane) VerifyLogURL(key logs.Key, expires time.Time, signature string) 
 // A LogQuery selects the output of a process.
 type LogQuery struct {
 	Follow bool
-	Tail   int64 // at most so many bytes of the output before; of a log that is stored, 0 means all
+	Tail   int64 // at most so many bytes of the output before; a log that is stored is read in whole
 }
 
-// A ProcessLog is the output of a server process. Close must be called.
+// A ProcessLog is the output of a server process.
 type ProcessLog struct {
 	FleetID string
-	Process fleet.ProcessKey
+	LogReader
+}
 
-	stream *processes.LogStream // nil: it has ended
-	stored *storedLog           // nil: it runs
+// A LogReader reads the output of a process, of one that runs or of one that has ended.
+type LogReader interface {
+	// Next waits for lines. After the last ones, which have Ended set, it must not be called.
+	Next(ctx context.Context) (processes.LogLines, error)
+	// Close ends the reading.
+	Close()
 }
 
 // SessionLog returns the output of the process of a game session, by the ARN or its last segment. NotFoundException:
@@ -128,17 +133,32 @@ func (p *Plane) SessionLog(ctx context.Context, id string, q LogQuery) (*Process
 	if err != nil {
 		return nil, err
 	}
-	log := &ProcessLog{FleetID: string(room.Fleet), Process: g.Host}
 	if running {
-		log.stream, err = p.agents.FollowLog(room, g.Host.Compute, g.Host.ID, q.Tail, q.Follow)
-		return log, err
+		return p.runningLog(room, g.Host, q)
 	}
-	key := logs.KeyOf(log.FleetID, g.Host.Compute, g.Host.ID)
+	key := logs.KeyOf(string(room.Fleet), g.Host.Compute, g.Host.ID)
 	if err := p.findLog(key, id, g); err != nil {
 		return nil, err
 	}
-	log.stored, err = p.openStored(key)
-	return log, err
+	return p.endedLog(room, key)
+}
+
+// runningLog reads the output of a process that runs.
+func (p *Plane) runningLog(room fleet.RoomID, process fleet.ProcessKey, q LogQuery) (*ProcessLog, error) {
+	stream, err := p.agents.FollowLog(room, process.Compute, process.ID, q.Tail, q.Follow)
+	if err != nil {
+		return nil, err
+	}
+	return &ProcessLog{string(room.Fleet), stream}, nil
+}
+
+// endedLog reads the output in a log that is stored.
+func (p *Plane) endedLog(room fleet.RoomID, key logs.Key) (*ProcessLog, error) {
+	stored, err := p.openStored(key)
+	if err != nil {
+		return nil, err
+	}
+	return &ProcessLog{string(room.Fleet), stored}, nil
 }
 
 // ProcessOutput returns the output of a server process, by its id. NotFoundException: no process has the id, or there
@@ -148,15 +168,13 @@ func (p *Plane) ProcessOutput(ctx context.Context, id string, q LogQuery) (*Proc
 	if err != nil {
 		return nil, err
 	}
-	log := &ProcessLog{FleetID: string(room.Fleet), Process: process.ProcessKey}
 	if process.Status != fleet.ProcessEnded {
-		log.stream, err = p.agents.FollowLog(room, process.Compute, id, q.Tail, q.Follow)
-		return log, err
+		return p.runningLog(room, process.ProcessKey, q)
 	}
 	if !p.KeepsLogs() {
 		return nil, notFound("%s", noLogs)
 	}
-	log.stored, err = p.openStored(logs.KeyOf(log.FleetID, process.Compute, id))
+	log, err := p.endedLog(room, logs.KeyOf(string(room.Fleet), process.Compute, id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, notFound("There is no log of server process %s: its agent has not uploaded it yet, or it was not "+
 			"run by \"muster agent\"", id)
@@ -259,6 +277,12 @@ func (s *storedStream) read() error {
 	return err
 }
 
+// Next implements LogReader.
+func (l *storedLog) Next(context.Context) (processes.LogLines, error) {
+	lines, err := l.lines()
+	return processes.LogLines{Lines: lines, Ended: lines == ""}, err
+}
+
 // lines returns the next lines, each with its time and stream; none at the end.
 func (l *storedLog) lines() (string, error) {
 	var text strings.Builder
@@ -281,31 +305,12 @@ func (l *storedLog) lines() (string, error) {
 	return text.String(), nil
 }
 
-// Close closes the file.
+// Close implements LogReader.
 func (l *storedLog) Close() {
 	for _, e := range l.entries {
 		_ = e.Close() // it was only read
 	}
 	_ = l.file.Close()
-}
-
-// Next waits for lines. After the last ones, which have Ended set, it must not be called.
-func (l *ProcessLog) Next(ctx context.Context) (processes.LogLines, error) {
-	if l.stream != nil {
-		return l.stream.Next(ctx)
-	}
-	lines, err := l.stored.lines()
-	return processes.LogLines{Lines: lines, Ended: lines == ""}, err
-}
-
-// Close ends the reading.
-func (l *ProcessLog) Close() {
-	if l.stream != nil {
-		l.stream.Close()
-	}
-	if l.stored != nil {
-		l.stored.Close()
-	}
 }
 
 // lookAtProcesses calls look with each room. A shard that does not answer is an error: the process may be in it.

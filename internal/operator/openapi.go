@@ -145,6 +145,7 @@ var queryParameters = map[string]*schema{
 	"since":    {Type: "string", Format: "date-time", Description: "at this time or later"},
 	"sort":     {Type: "string", Description: "the order, as in SearchGameSessions"},
 	"status":   {Type: "string", Description: "the status of the rows; of placements also several, with commas"},
+	"tail":     {Type: "integer", Description: "maximum bytes of the lines before, of a process that runs"},
 	"text":     {Type: "string", Description: "a part of the line, in any case"},
 	"title":    {Type: "string", Description: "the title of a saved view"},
 	"to":       {Type: "string", Format: "date-time", Description: "before this time"},

@@ -4,6 +4,8 @@
 //	GET    /v1/tickets/{id}/explain   why a matchmaking ticket waits
 //	GET    /v1/game-sessions          the game sessions of the region, by filters
 //	GET    /v1/game-sessions/{id}/timeline   what happened to a game session and its players, and when
+//	GET    /v1/game-sessions/{id}/log        output of the process of a game session, and lines as they are written
+//	GET    /v1/processes/{id}/log            the same of a server process
 //	GET    /v1/overview               the state of the region in a few numbers, and what needs attention
 //	GET    /v1/fleets                 the busiest fleets, with their numbers
 //	GET    /v1/fleets/{id}/computes   the computes of a fleet, with their server processes
@@ -76,6 +78,8 @@ type Region interface {
 	PlacementTrail(ctx context.Context, id string) (*control.PlacementTrail, error)
 	ExplainTicket(ctx context.Context, id string) (*control.TicketExplanation, error)
 	Timeline(ctx context.Context, id string, players int) (*control.Timeline, error)
+	SessionLog(ctx context.Context, id string, q control.LogQuery) (*control.ProcessLog, error)
+	ProcessOutput(ctx context.Context, id string, q control.LogQuery) (*control.ProcessLog, error)
 	ListSessions(ctx context.Context, q control.SessionQuery) (*control.SessionList, error)
 	Player(ctx context.Context, q control.PlayerQuery) (*control.Player, error)
 	ReleasePlayerSession(ctx context.Context, player, id string) (*control.PlayerSessionRow, error)

@@ -26,6 +26,7 @@ import (
 	"github.com/muster-gg/muster/internal/journal/memory"
 	"github.com/muster-gg/muster/internal/matcher"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -57,6 +58,30 @@ func (region) Timeline(_ context.Context, id string, players int) (*control.Time
 	}
 	return &control.Timeline{GameSessionArn: timelineARN, FleetID: timelineFleet, Omitted: players}, nil
 }
+
+// SessionLog knows game session g of fleet fleet-1, whose process has written two lines.
+func (r region) SessionLog(_ context.Context, id string, q control.LogQuery) (*control.ProcessLog, error) {
+	if id != "g" && id != timelineARN {
+		return nil, fault.New(fault.NotFound, "Game session %s not found", id)
+	}
+	return &control.ProcessLog{FleetID: timelineFleet, LogReader: &outputs{{Lines: "T1 out one word\nT2 err \n"},
+		{Skipped: true, Problem: fmt.Sprintf("follow %v tail %d", q.Follow, q.Tail), Ended: true}}}, nil
+}
+
+func (r region) ProcessOutput(ctx context.Context, id string, q control.LogQuery) (*control.ProcessLog, error) {
+	return r.SessionLog(ctx, strings.TrimPrefix(id, "process-"), q)
+}
+
+// outputs are the messages with lines of a process.
+type outputs []processes.LogLines
+
+func (l *outputs) Next(context.Context) (processes.LogLines, error) {
+	next := (*l)[0]
+	*l = (*l)[1:]
+	return next, nil
+}
+
+func (*outputs) Close() {}
 
 // ListSessions answers with what it understood.
 func (region) ListSessions(_ context.Context, q control.SessionQuery) (*control.SessionList, error) {

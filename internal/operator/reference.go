@@ -60,6 +60,8 @@ var notes = map[string]string{
 	"GET /v1/configurations/{name}/tickets":     "[tickets](#lists-of-placements-and-tickets) of a configuration",
 	"GET /v1/latency":                           "[latencies that players report](#latencies), by location",
 	"GET /v1/game-sessions/{id}/timeline":       "[what happened](#a-timeline) to a game session and its players",
+	"GET /v1/game-sessions/{id}/log":            "the output of the process of a game session",
+	"GET /v1/processes/{id}/log":                "the output of a server process",
 	"GET /v1/gamesessions/ended":                "[ended game sessions](#ended-game-sessions), by time and filters",
 	"GET /v1/events":                            "[the event feed](#events)",
 	"GET /v1/backup":                            "[a backup](#a-backup) of the whole region",

@@ -10,6 +10,10 @@ func (d *Handler) routes() []route {
 		{"GET /v1/game-sessions", "GameSessionRead", "fleet/{fleet}", answering((*Handler).gameSessions).
 			with("fleet", "location", "status", "q", "sort", "since", "after", "limit"), 0},
 		{"GET /v1/game-sessions/{id}/timeline", "GameSessionRead", "fleet/{fleet}", answering((*Handler).timeline), 0},
+		{"GET /v1/game-sessions/{id}/log", "ProcessLogRead", "fleet/{fleet}", lines[processLine]((*Handler).sessionLog).
+			with("follow", "tail"), 0},
+		{"GET /v1/processes/{id}/log", "ProcessLogRead", "fleet/{fleet}", lines[processLine]((*Handler).processLog).
+			with("follow", "tail"), 0},
 		{"GET /v1/gamesessions/ended", "EndedSessionRead", "", answering((*Handler).endedSessions).
 			with("from", "to", "fleet", "location", "reason", "creator", "player", "property", "limit", "after"), 0},
 		{"GET /v1/overview", "OverviewRead", "", answering((*Handler).overview), 0},
