@@ -86,6 +86,13 @@ func (d *describer) operation(r *route) object {
 	if r.input != nil {
 		o["requestBody"] = object{"content": inJSON(d.inputs.Of(reflect.TypeOf(r.input())))}
 	}
+	if r.received != nil {
+		s := &schema{}
+		if r.received.shape != nil {
+			s = d.inputs.Of(r.received.shape)
+		}
+		o["requestBody"] = object{"content": object{r.received.media: object{"schema": s}}}
+	}
 	return o
 }
 

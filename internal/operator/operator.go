@@ -87,9 +87,8 @@ type Region interface {
 	FleetRows(ctx context.Context, hidden func(fleetID string) bool, limit int) (*control.FleetList, error)
 	ComputeRows(ctx context.Context, q control.ComputeQuery) (*control.ComputeList, error)
 	MachineRegion
+	BuildRegion
 	EndedSessions(ctx context.Context, q control.EndedQuery) (*control.EndedSessions, error)
-	BuildViews(status string, limit int, token string) (*control.BuildList, error)
-	BuildView(id string) (*control.BuildView, error)
 
 	// Changes returns a channel that has an element after something has changed. The caller calls end.
 	Changes() (changed <-chan struct{}, end func())

@@ -44,6 +44,8 @@ var notes = map[string]string{
 	"GET /v1/watch":                "[one of these answers as it changes](#watch): `topic`, whose permission it needs",
 	"GET /v1/builds":               "[the builds](#builds) of the region",
 	"GET /v1/builds/{id}":          "[a build](#builds), with the reason of its failure",
+	"POST /v1/builds":              "[create a build of chunks](#a-build-in-chunks); answers those that are missing",
+	"POST /v1/build-chunks":        "[store chunks](#a-build-in-chunks) of a build that will be created",
 	"GET /v1/metrics/query":        "[values of metrics](#metrics) over time, in columns",
 	"GET /v1/search":               "[what a text may mean](#a-search): `q`",
 	"GET /v1/views":                "[the saved views](#saved-views) of the caller",

@@ -1,6 +1,9 @@
 package operator
 
-import "github.com/muster-gg/muster/internal/listen/sse"
+import (
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/listen/sse"
+)
 
 // routes returns the table of requests.
 func (d *Handler) routes() []route {
@@ -18,6 +21,10 @@ func (d *Handler) routes() []route {
 			with("after", "limit"), 0},
 		{"GET /v1/builds", "BuildRead", "", answering((*Handler).builds).with("status", "after", "limit"), 0},
 		{"GET /v1/builds/{id}", "BuildRead", "build/{id}", answering((*Handler).build), 0},
+		{"POST /v1/builds", "gamelift:CreateBuild", "", receiving("application/json", maxManifest,
+			control.BuildPush{}, (*Handler).pushBuild), 0},
+		{"POST /v1/build-chunks", "gamelift:CreateBuild", "", receiving("application/octet-stream", maxChunks, nil,
+			(*Handler).storeChunks), 0},
 		{"GET /v1/metrics/query", "cloudwatch:GetMetricData", "", answering((*Handler).queryMetrics).
 			with(metricParameters...), 0},
 		{"GET /v1/watch", "", "", streaming(sse.Media, (*Handler).watch).with("topic"), 0},
