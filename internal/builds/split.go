@@ -3,6 +3,7 @@ package builds
 import (
 	"errors"
 	"io"
+	"sync"
 )
 
 const (
@@ -31,11 +32,19 @@ var gear = func() (table [256]uint64) {
 	return table
 }()
 
+// buffers are for calls of Split: most files are small.
+var buffers = sync.Pool{New: func() any {
+	buffer := make([]byte, MaxChunk+1)
+	return &buffer
+}}
+
 // Split reads a file and calls yield with each of its chunks, which is valid during the call. A file of at most MaxChunk
 // bytes is one chunk. The boundaries within a larger one depend on the bytes near them alone, so a change moves only
 // those nearby. Chunks have 1 to 4 MiB, except the last. An empty file has none.
 func Split(r io.Reader, yield func(chunk []byte) error) error {
-	buffer := make([]byte, MaxChunk+1)
+	kept := buffers.Get().(*[]byte)
+	defer buffers.Put(kept)
+	buffer := *kept
 	n, err := readFull(r, buffer)
 	if err != nil {
 		return err
