@@ -42,6 +42,9 @@ func scanTree(ctx context.Context, root, operatingSystem string, status *pushSta
 	if err != nil {
 		return nil, err
 	}
+	if about, err := os.Stat(root); err != nil || !about.IsDir() {
+		return nil, cmp.Or(err, fmt.Errorf("%s is not a directory", root))
+	}
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
