@@ -31,6 +31,8 @@ type buildRunner struct {
 	wake       chan struct{} // with room for one
 	assembling chan struct{} // holds an element while an archive is assembled
 
+	kept sync.RWMutex // nothing is deleted while it is held for reading
+
 	mu    sync.Mutex
 	swept bool                     // no sweep is wanted
 	wait  map[string]chan struct{} // by build; closed when its check has ended
@@ -144,8 +146,18 @@ func (p *Plane) buildLimits(operatingSystem string) builds.Limits {
 	return builds.Limits{Windows: strings.HasPrefix(operatingSystem, "WINDOWS"), MaxUnpacked: p.cfg.MaxBuildSize}
 }
 
-// sweepObjects deletes bytes to which nothing refers.
+// KeepObjects keeps all bytes until the caller calls release, also those to which nothing refers any more.
+func (p *Plane) KeepObjects() (release func()) {
+	p.builds.kept.RLock()
+	return p.builds.kept.RUnlock
+}
+
+// sweepObjects deletes bytes to which nothing refers, unless they are kept: then the next one deletes them.
 func (p *Plane) sweepObjects(ctx context.Context) {
+	if !p.builds.kept.TryLock() {
+		return
+	}
+	defer p.builds.kept.Unlock()
 	bytes, err := p.cfg.Objects.Sweep(ctx, func(hash string) bool { return p.Catalog().Referred(hash) })
 	if err != nil && ctx.Err() == nil {
 		p.cfg.Log.Error("deletion of unused objects failed", "err", err)

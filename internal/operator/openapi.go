@@ -131,6 +131,7 @@ var one = 1
 var queryParameters = map[string]*schema{
 	"address":  {Type: "string", Description: "an IP address, or a network such as 192.0.2.0/24"},
 	"after":    {Type: "string", Description: "continues behind an earlier answer: its nextToken, after or position"},
+	"builds":   {Type: "boolean", Description: "true: with the bytes of builds and objects"},
 	"creator":  {Type: "string", Description: "CreatorId of game sessions"},
 	"errors":   {Type: "boolean", Description: "true: failures only"},
 	"event":    {Type: "string", Description: "the name of an event"},

@@ -105,7 +105,8 @@ type Feed interface {
 type Config struct {
 	Region Region
 	Feed   Feed
-	Backup func(ctx context.Context, to io.Writer) error // writes the whole region
+	// Backup writes the whole region, and the bytes of builds and objects if they are wanted.
+	Backup func(ctx context.Context, to io.Writer, builds bool) error
 	Nodes  Nodes
 	// Metrics has the values of the region's metrics.
 	Metrics Metrics

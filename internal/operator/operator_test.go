@@ -203,7 +203,7 @@ type world struct {
 	clock *clockwork.FakeClock
 	begun time.Time
 	ready bool
-	taken func(context.Context, io.Writer) error // what a backup does
+	taken func(context.Context, io.Writer, bool) error // what a backup does
 	nodes *nodes
 
 	access *access.Access
@@ -234,10 +234,12 @@ func newWorld(t *testing.T, change ...func(*Config)) *world {
 	w.access, w.keys = newAccess(t, w.clock)
 	config := Config{
 		Region: region{}, Feed: w.feed, Access: w.access, Keys: w.access, Clock: w.clock,
-		Log:    slog.New(slog.DiscardHandler),
-		Ready:  func(context.Context) bool { return w.ready },
-		Backup: func(ctx context.Context, to io.Writer) error { return w.taken(ctx, to) },
-		Nodes:  w.nodes, RegionName: "us-west-2", Account: "111122223333", PublicURL: "https://games.example.com/",
+		Log:   slog.New(slog.DiscardHandler),
+		Ready: func(context.Context) bool { return w.ready },
+		Backup: func(ctx context.Context, to io.Writer, builds bool) error {
+			return w.taken(ctx, to, builds)
+		},
+		Nodes: w.nodes, RegionName: "us-west-2", Account: "111122223333", PublicURL: "https://games.example.com/",
 	}
 	for _, c := range change {
 		c(&config)

@@ -47,7 +47,8 @@ func (d *Handler) routes() []route {
 			answering((*Handler).tickets).with("status", "after", "limit"), 0},
 		{"GET /v1/events", "EventRead", "", lines[eventLine]((*Handler).events).
 			with("after", "last", "limit", "follow"), 0},
-		{"GET /v1/backup", "BackupCreate", "", streaming("application/octet-stream", (*Handler).backup), sensitive},
+		{"GET /v1/backup", "BackupCreate", "", streaming("application/octet-stream", (*Handler).backup).
+			with("builds"), sensitive},
 		{"GET /v1/nodes", "NodeRead", "", answering((*Handler).listNodes), 0},
 		{"GET /v1/shards", "NodeRead", "", answering((*Handler).listShards), 0},
 		{"GET /v1/machines", "MachineRead", "", answering((*Handler).machines).
