@@ -154,8 +154,8 @@ var compressor = func() *zstd.Encoder {
 	return e
 }()
 
-// stream makes a call whose body the service reads while it serves it, and adds the size of the body to sent. answer may
-// be nil.
+// stream makes a call whose body the service reads while it serves it, and adds the size of the body to sent. answer
+// may be nil.
 func (o *operatorCall) stream(ctx context.Context, path, media string, body []byte, sent *int64, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, pushTimeout)
 	defer cancel()

@@ -8,9 +8,9 @@
 //
 // Frames form sections, always all of these in this order: the header; files of the data directory; each shard, with
 // its newest snapshot in chunks and the records after it; the history; the event feed with the positions of its
-// readers; if they were asked for, the bytes of builds and objects, each in chunks; the trailer. Each section ends with a frame that has the number of its frames and their CRC-32C. The trailer
-// has the SHA-256 of everything before it, from the first line on. So truncation and damage are detected anywhere; the
-// file is not authenticated.
+// readers; if they were asked for, the bytes of builds and objects, each in chunks; the trailer. Each section ends with
+// a frame that has the number of its frames and their CRC-32C. The trailer has the SHA-256 of everything before it,
+// from the first line on. So truncation and damage are detected anywhere; the file is not authenticated.
 //
 // Sequence numbers are those of the region that was backed up.
 //

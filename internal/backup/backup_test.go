@@ -232,7 +232,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestBlobs: a blob that is not as long as it was, or that cannot be read, ends a backup. The snapshot is closed before.
+// TestBlobs: a blob that is not as long as it was, or that cannot be read, ends a backup. The snapshot is closed
+// before.
 func TestBlobs(t *testing.T) {
 	for name, open := range map[string]func(string) (io.ReadCloser, error){
 		"shorter": func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("b")), nil },
@@ -265,7 +266,8 @@ func TestBlobs(t *testing.T) {
 
 func TestEmptyRegion(t *testing.T) {
 	var b bytes.Buffer
-	if err := Write(t.Context(), &b, Header{Shards: 1}, nil, &testSnapshot{shards: make([]shardCut, 1)}, nil); err != nil {
+	empty := &testSnapshot{shards: make([]shardCut, 1)}
+	if err := Write(t.Context(), &b, Header{Shards: 1}, nil, empty, nil); err != nil {
 		t.Fatal(err)
 	}
 	if sum, err := Read(&b, Visitor{}); err != nil || sum.Records != 0 {

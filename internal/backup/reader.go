@@ -491,8 +491,8 @@ func callEnd(visit func() error) error {
 	return visit()
 }
 
-// Restore stores a backup in an empty engine, and passes the files of the data directory to file, and the blobs to blob.
-// Either may be nil. The backup must have been checked: after an error the engine is incomplete.
+// Restore stores a backup in an empty engine, and passes the files of the data directory to file, and the blobs to
+// blob. Either may be nil. The backup must have been checked: after an error the engine is incomplete.
 func Restore(ctx context.Context, from io.Reader, to journal.Restorer, file func(File) error,
 	blob func(Blob, io.Reader) error) (Summary, error) {
 	f := &restorer{ctx: ctx, to: to}

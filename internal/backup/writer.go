@@ -18,8 +18,8 @@ import (
 )
 
 // Write writes a backup of a consistent snapshot with some files of the data directory, and sets the header's Taken. It
-// streams: a slow writer delays nothing else. blobs is nil if the backup is without the bytes of builds and objects. The
-// snapshot is closed before they are read, which may take long.
+// streams: a slow writer delays nothing else. blobs is nil if the backup is without the bytes of builds and objects.
+// The snapshot is closed before they are read, which may take long.
 func Write(ctx context.Context, to io.Writer, h Header, files []File, snap journal.ConsistentSnapshot,
 	blobs *Blobs) (err error) {
 	w, err := newWriter(to)

@@ -82,7 +82,8 @@ func (a *assembly) add(f *File) error {
 		}
 	}
 	if of := hashOf(pieces, sum.Sum(nil)); of != f.SHA256 {
-		return invalid("the chunks of entry %q have the SHA-256 %s; the manifest states %s", shown(f.Path), of, f.SHA256)
+		return invalid("the chunks of entry %q have the SHA-256 %s; the manifest states %s", shown(f.Path), of,
+			f.SHA256)
 	}
 	return nil
 }

@@ -38,9 +38,9 @@ var buffers = sync.Pool{New: func() any {
 	return &buffer
 }}
 
-// Split reads a file and calls yield with each of its chunks, which is valid during the call. A file of at most MaxChunk
-// bytes is one chunk. The boundaries within a larger one depend on the bytes near them alone, so a change moves only
-// those nearby. Chunks have 1 to 4 MiB, except the last. An empty file has none.
+// Split reads a file and calls yield with each of its chunks, which is valid during the call. A file of at most
+// MaxChunk bytes is one chunk. The boundaries within a larger one depend on the bytes near them alone, so a change
+// moves only those nearby. Chunks have 1 to 4 MiB, except the last. An empty file has none.
 func Split(r io.Reader, yield func(chunk []byte) error) error {
 	kept := buffers.Get().(*[]byte)
 	defer buffers.Put(kept)

@@ -20,7 +20,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// reusedBuilds is the number of builds of the same name, the newest, in which the chunks of a pushed build are searched.
+// reusedBuilds is the number of builds of the same name, the newest, in which the chunks of a pushed build are
+// searched.
 const reusedBuilds = 4
 
 // A BuildPush describes a build whose files are sent in chunks. What is empty is as in CreateBuild.
@@ -45,8 +46,8 @@ type ChunksStored struct {
 	Bytes  int64 `json:"bytes"`
 }
 
-// StoreChunks stores the chunks of a body for a push that follows: see builds.ReadChunks for its format. InvalidRequest,
-// LimitExceeded if the chunks of unfinished builds are too many.
+// StoreChunks stores the chunks of a body for a push that follows: see builds.ReadChunks for its format.
+// InvalidRequest, LimitExceeded if the chunks of unfinished builds are too many.
 func (p *Plane) StoreChunks(_ context.Context, body io.Reader) (*ChunksStored, error) {
 	if !p.keepsObjects() {
 		return nil, invalid("%s", noObjects)
@@ -75,8 +76,8 @@ func hostile(err error) error {
 	return err
 }
 
-// PushBuild creates a READY build of chunks, or returns those that are missing. Files that a READY build has already are
-// not stored again. InvalidRequest.
+// PushBuild creates a READY build of chunks, or returns those that are missing. Files that a READY build has already
+// are not stored again. InvalidRequest.
 func (p *Plane) PushBuild(ctx context.Context, in *BuildPush) (*BuildPushed, error) {
 	command, content, err := p.checkPush(in)
 	if err != nil {

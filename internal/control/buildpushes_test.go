@@ -88,7 +88,8 @@ func TestPushBuild(t *testing.T) {
 	if err != nil || content != (builds.Content{Tree: view.Tree, Files: view.Files, Unpacked: view.Unpacked}) {
 		t.Errorf("%+v, %v", content, err)
 	}
-	if b := w.describeBuild(view.BuildID); b.SizeOnDisk != wire.Some(view.Size) || b.OperatingSystem != "AMAZON_LINUX_2023" {
+	if b := w.describeBuild(view.BuildID); b.SizeOnDisk != wire.Some(view.Size) ||
+		b.OperatingSystem != "AMAZON_LINUX_2023" {
 		t.Errorf("%+v", b)
 	}
 
@@ -172,7 +173,8 @@ func TestPushRefuses(t *testing.T) {
 		"name":             {&BuildPush{Name: strings.Repeat("x", 2000), Files: lie.Files}, "name"},
 		"Windows": {&BuildPush{OperatingSystem: "WINDOWS_2022", Files: treeOf(t, "x", "a", "x", "A", "y").Files},
 			"two entries"},
-		"size": {&BuildPush{Files: []builds.File{{Path: "a", Size: 11 << 20, SHA256: sumOf("")}}}, "more than 10485760"},
+		"size": {&BuildPush{Files: []builds.File{{Path: "a", Size: 11 << 20, SHA256: sumOf("")}}},
+			"more than 10485760"},
 	} {
 		_, err := w.PushBuild(w.ctx, c.push)
 		if !strings.Contains(fault.Of(err).Message, c.reason) || fault.Of(err).Kind.HTTPStatus() != 400 {

@@ -117,7 +117,8 @@ func (s *Store) DeleteChunk(hash string) error {
 	return nil
 }
 
-// PutIndex stores what the caller knows of the content of a blob. An index is not durable, and is deleted with its blob.
+// PutIndex stores what the caller knows of the content of a blob. An index is not durable, and is deleted with its
+// blob.
 func (s *Store) PutIndex(hash string, index []byte) error {
 	if _, err := s.place(s.indexes(), hash, index); err != nil {
 		return fmt.Errorf("write index: %w", err)

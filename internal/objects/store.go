@@ -53,8 +53,8 @@ type Config struct {
 type Store struct {
 	Config
 
-	// mu makes renewing a blob's time, and deleting it because of its time, exclude each other. It also makes replacing a
-	// file and reading the size of the earlier one exclude others.
+	// mu makes renewing a blob's time, and deleting it because of its time, exclude each other. It also makes replacing
+	// a file and reading the size of the earlier one exclude others.
 	mu sync.Mutex
 
 	chunkBytes atomic.Int64 // of all chunks

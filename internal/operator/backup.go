@@ -16,7 +16,8 @@ func (d *Handler) backup(w http.ResponseWriter, c *call) error {
 	}
 	builds, err := optional(values, "builds", strconv.ParseBool)
 	if err != nil {
-		return fault.New(fault.InvalidRequest, "Parameter builds is %.100q: it must be true or false.", values["builds"])
+		return fault.New(fault.InvalidRequest, "Parameter builds is %.100q: it must be true or false.",
+			values["builds"])
 	}
 	ctx, cancel := d.untilStopped(c.Context())
 	defer cancel()

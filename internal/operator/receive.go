@@ -58,8 +58,8 @@ func (r *received) checkReceived(request *http.Request) (sum [sha256.Size]byte, 
 	text := request.Header.Get("X-Amz-Content-Sha256")
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != len(sum) {
-		return sum, fault.New(fault.InvalidRequest, "X-Amz-Content-Sha256 is %.100q: it must be the SHA-256 of the body.",
-			text)
+		return sum, fault.New(fault.InvalidRequest, "X-Amz-Content-Sha256 is %.100q: it must be the SHA-256 of the "+
+			"body.", text)
 	}
 	if request.ContentLength > r.limit {
 		return sum, errLarge(r.limit)

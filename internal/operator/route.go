@@ -207,7 +207,8 @@ func (d *Handler) authenticate(r *route, w http.ResponseWriter, c *call) error {
 	return nil
 }
 
-// authenticateStream is authenticate for a body that is read later: its hash, which the signature covers, is in the head.
+// authenticateStream is authenticate for a body that is read later: its hash, which the signature covers, is in the
+// head.
 func (d *Handler) authenticateStream(r *route, w http.ResponseWriter, c *call) error {
 	sum, err := r.received.checkReceived(c.Request)
 	if err != nil {

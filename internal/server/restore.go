@@ -165,8 +165,8 @@ func writeBlob(store *objects.Store, b backup.Blob, content io.Reader) error {
 		return err
 	}
 	if of := w.SHA256(); of != b.Hash {
-		return fmt.Errorf("the backup has a blob %.64q with the SHA-256 %s: a file of the object store was damaged when "+
-			"it was taken", b.Hash, of)
+		return fmt.Errorf("the backup has a blob %.64q with the SHA-256 %s: a file of the object store was damaged "+
+			"when it was taken", b.Hash, of)
 	}
 	return w.Commit()
 }
