@@ -34,8 +34,12 @@ var afterwards = []string{
 	"DeleteMatchmakingConfiguration", "DeleteMatchmakingRuleSet", "DeleteGameSessionQueue",
 }
 
-// TestConsoleExplorer: in a region with one of each, every operation succeeds in the explorer with its sample input,
-// and shows the members that the answer of the same call to another such region has.
+// absent are operations on what the region has none of: EC2-type fleets, and logs of game sessions that have ended.
+var absent = []string{"DescribeInstances", "PutScalingPolicy", "DeleteScalingPolicy", "StartFleetActions",
+	"StopFleetActions", "UpdateFleetCapacity", "UpdateFleetPortSettings", "GetGameSessionLogUrl"}
+
+// TestConsoleExplorer: in a region with one of each, every operation but those absent succeeds in the explorer with its
+// sample input, and shows the members that the answer of the same call to another such region has.
 func TestConsoleExplorer(t *testing.T) {
 	t.Parallel()
 	open := func(c *muster.Config) { c.OpenConsole = "on" }
@@ -50,6 +54,7 @@ func TestConsoleExplorer(t *testing.T) {
 	if len(operations) < 60 {
 		t.Fatalf("the explorer has %d operations", len(operations))
 	}
+	operations = slices.DeleteFunc(operations, func(name string) bool { return slices.Contains(absent, name) })
 	slices.SortStableFunc(operations, func(a, b string) int {
 		return cmp.Compare(slices.Index(afterwards, a), slices.Index(afterwards, b))
 	})

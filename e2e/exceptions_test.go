@@ -60,7 +60,7 @@ func TestTypedExceptions(t *testing.T) {
 			_, err := c.CreateFleet(ctx, &gamelift.CreateFleetInput{Name: new("A"), ComputeType: types.ComputeTypeEc2,
 				Locations: locations(home)})
 			return err
-		}, isA[*types.InvalidRequestException], "ANYWHERE"},
+		}, isA[*types.InvalidRequestException], "BuildId"},
 		{"location without the prefix", func() error {
 			_, err := c.CreateLocation(ctx, &gamelift.CreateLocationInput{LocationName: new("mylocation")})
 			return err

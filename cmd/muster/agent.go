@@ -39,6 +39,7 @@ type agentFlags struct {
 
 	data, caFile, ports string
 	keep                bool
+	metrics             metricsFlags
 
 	asMachine bool
 	machine   machineFlags
@@ -89,9 +90,12 @@ Ctrl-C ends them: the service asks them to end, and those that are left after 30
 seconds are ended. {port} in the parameters of the runtime configuration is
 replaced by a free port of --port-range, which is MUSTER_PORT in the environment.
 
-With --machine, join a location of a region with this machine instead, and report
-its load there until Ctrl-C. The first join needs a token of "muster machine token
-create"; the machine then has a key in its data directory, and needs none.`,
+With --machine, join a location of a region with this machine instead, and run the
+instances of managed fleets that the service places here, until Ctrl-C: their
+builds are downloaded and installed once, and each instance runs the server
+processes of its fleet in a directory of its own. The first join needs a token of
+"muster machine token create"; the machine then has a key in its data directory,
+and needs none.`,
 		Example: `  muster agent -f fleet-1234 -c box-1 -r us-west-2 -loc custom-lab -ip 203.0.113.9
   muster agent -f fleet-1234 -c box-1 -r us-west-2 -loc custom-lab -ip 203.0.113.9 \
     -rc '{"ServerProcesses":[{"LaunchPath":"./server","Parameters":"-port={port}","ConcurrentExecutions":2}]}'
@@ -140,12 +144,13 @@ func (f *agentFlags) addFlags(command *cobra.Command) {
 	s.BoolVar(&f.keep, "keep-processes", false, "leave the game servers running when the agent is stopped")
 	s.BoolVar(&f.asMachine, "machine", false, "join a location with this machine")
 	f.machine.addFlags(command)
+	f.metrics.addFlags(command)
 }
 
 // computeOptions have no effect with --machine.
 var computeOptions = []string{"fleet-id", "compute-name", "region", "ip-address", "dns-name", "certificate-path",
 	"gamelift-endpoint-override", "gamelift-credentials", "runtime-configuration", "game-session-log-bucket",
-	"gamelift-agent-log-bucket", "gamelift-agent-log-path", "log-credentials", "keep-processes"}
+	"gamelift-agent-log-bucket", "gamelift-agent-log-path", "log-credentials"}
 
 // checkMode refuses options that have no effect with --machine, or without it.
 func (f *agentFlags) checkMode(given interface{ Changed(name string) bool }) error {
@@ -212,9 +217,11 @@ func (f *agentFlags) config(ctx context.Context) (c agent.Config, err error) {
 	}
 	c = agent.Config{Fleet: f.fleet, Compute: f.compute, Data: f.data, Environ: f.environ, Keep: f.keep,
 		Log: slog.New(slog.NewTextHandler(f.stderr, nil))}
-	if c.LowPort, c.HighPort, err = parsePorts(f.ports); err != nil {
+	low, high, err := parsePorts(f.ports)
+	if err != nil {
 		return c, err
 	}
+	c.Ports = agent.NewPorts(low, high)
 	if f.runtime != "" {
 		if c.Runtime, err = agent.ParseRuntime([]byte(f.runtime)); err != nil {
 			return c, fmt.Errorf("--runtime-configuration: %w", err)
@@ -244,24 +251,38 @@ func (f *agentFlags) run(ctx context.Context) (err error) {
 			c.Log.Warn("option without effect: logs are kept on this machine", "option", name, "data", f.data)
 		}
 	}
+	if c.Supervisor, err = supervisors(); err != nil {
+		return err
+	}
+	return alone(f.data, func() error {
+		return f.metrics.during(ctx, c.Log, func(ctx context.Context, t agent.Telemetry) error {
+			c.Telemetry = t
+			return agent.Run(ctx, c)
+		})
+	})
+}
+
+// supervisors returns the command that runs a supervisor in this program.
+func supervisors() (func(dir string) *exec.Cmd, error) {
 	program, err := os.Executable()
-	if err != nil {
+	return func(dir string) *exec.Cmd { return exec.Command(program, agentUse, superviseUse, dir) }, err
+}
+
+// alone calls run while no other agent can use the data directory.
+func alone(data string, run func() error) (err error) {
+	if err := os.MkdirAll(data, 0o700); err != nil {
 		return err
 	}
-	c.Supervisor = func(dir string) *exec.Cmd { return exec.Command(program, agentUse, superviseUse, dir) }
-	if err := os.MkdirAll(f.data, 0o700); err != nil {
-		return err
-	}
-	lock := flock.New(filepath.Join(f.data, "agent.lock"))
+	lock := flock.New(filepath.Join(data, "agent.lock"))
 	locked, err := lock.TryLock()
 	if err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
 	if !locked {
-		return fmt.Errorf("another muster agent uses %s: choose a directory with --data", f.data)
+		return fmt.Errorf("another muster agent uses %s: choose a directory with --data", data)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	return agent.Run(ctx, c)
+	return run()
 }
 
 // parsePorts reads a range such as 20000-29999.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-gg/muster/internal/agent"
+	"github.com/muster-gg/muster/internal/agent/instance"
 	"github.com/muster-gg/muster/internal/agent/machine"
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
 )
@@ -24,10 +26,11 @@ type machineFlags struct {
 	ip, dns            string
 	cpus               float64
 	memory             int64
+	hostPaths          bool
 }
 
 // machineOptions need --machine.
-var machineOptions = []string{"service", "token-file", "name", "ip", "dns", "cpus", "memory"}
+var machineOptions = []string{"service", "token-file", "name", "ip", "dns", "cpus", "memory", "allow-host-paths"}
 
 func (m *machineFlags) addFlags(command *cobra.Command) {
 	f := command.Flags()
@@ -41,6 +44,8 @@ func (m *machineFlags) addFlags(command *cobra.Command) {
 	f.StringVar(&m.dns, "dns", "", "with --machine: DNS name for players")
 	f.Float64Var(&m.cpus, "cpus", 0, "with --machine: CPUs to offer (default those that this process may use)")
 	f.Int64Var(&m.memory, "memory", 0, "with --machine: memory to offer in MiB (default what this process may use)")
+	f.BoolVar(&m.hostPaths, "allow-host-paths", false,
+		"with --machine: fleets may start programs of this machine, not only those of their build")
 }
 
 // runMachine runs the agent of a machine.
@@ -49,11 +54,17 @@ func (f *agentFlags) runMachine(ctx context.Context) error {
 	if err != nil {
 		return &misuseError{err}
 	}
-	agent, err := machine.Open(c)
-	if err != nil {
+	instances := instance.Config{Data: c.Data, Service: c.Service, TLS: c.TLS, LowPort: int(c.Offer.PortFirst),
+		HighPort: int(c.Offer.PortLast), Environ: f.environ, HostPaths: f.machine.hostPaths, Keep: f.keep, Log: c.Log}
+	if instances.Supervisor, err = supervisors(); err != nil {
 		return err
 	}
-	return agent.Run(ctx)
+	return alone(c.Data, func() error {
+		return f.metrics.during(ctx, c.Log, func(ctx context.Context, t agent.Telemetry) error {
+			instances.Telemetry = t
+			return instance.Run(ctx, c, instances)
+		})
+	})
 }
 
 func (f *agentFlags) machineConfig() (c machine.Config, err error) {
@@ -61,12 +72,12 @@ func (f *agentFlags) machineConfig() (c machine.Config, err error) {
 	if m.service == "" {
 		return c, errors.New("give --service")
 	}
+	if _, err := machine.HTTPURL(m.service); err != nil {
+		return c, err
+	}
 	log := slog.New(slog.NewTextHandler(f.stderr, nil))
 	c = machine.Config{
 		Service: m.service, Name: m.name, Location: f.location, Load: machine.MeasureLoad, Clock: f.clock, Log: log,
-		Wanted: func(w protocol.Wanted) {
-			log.Info("state wanted", "generation", w.Generation, "drain", w.Drain)
-		},
 	}
 	if m.tokenFile != "" {
 		c.Token = f.token

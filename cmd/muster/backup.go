@@ -20,12 +20,17 @@ import (
 
 func (a *app) backupCommand() *cobra.Command {
 	b := &operatorCall{app: a}
+	var builds bool
 	command := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Take a backup of a running service",
 		Long: `Back up a whole region to one file while its service runs. The file is a consistent
 snapshot with everything that was acknowledged before the command began. "muster
 restore" creates a data directory from it. In a cluster, call any node.
+
+With --with-builds the file also has the bytes of builds and objects, which "muster
+restore" puts into the object store. Without it, builds are FAILED after a restore,
+until "objects/sha256" of the data directory is copied.
 
 The file must not exist; it is checked before it gets its name. It contains the
 region's secret, with which access keys and tokens can be made: protect it like a
@@ -36,14 +41,15 @@ Endpoint and credentials are those of the AWS CLI's environment or of --profile,
 		Example: `  muster backup "muster-$(date +%F).backup"
   muster backup region.backup --endpoint https://games.example.com:9080 --ca-file ca.pem`,
 		Args: cobra.ExactArgs(1),
-		RunE: b.run(func(ctx context.Context, args []string) error { return b.backup(ctx, args[0]) }),
+		RunE: b.run(func(ctx context.Context, args []string) error { return b.backup(ctx, args[0], builds) }),
 	}
 	b.addFlags(command)
+	command.Flags().BoolVar(&builds, "with-builds", false, "with the bytes of builds and objects")
 	return command
 }
 
 // backup writes to a temporary file, and renames it when it is complete.
-func (o *operatorCall) backup(ctx context.Context, file string) (err error) {
+func (o *operatorCall) backup(ctx context.Context, file string, builds bool) (err error) {
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(err, fmt.Errorf("%s exists: name a new file", file))
 	}
@@ -61,7 +67,11 @@ func (o *operatorCall) backup(ctx context.Context, file string) (err error) {
 		}
 	}()
 	var size int64
-	err = o.get(ctx, "/v1/backup", func(from io.Reader) (err error) {
+	path := "/v1/backup"
+	if builds {
+		path += "?builds=true"
+	}
+	err = o.get(ctx, path, func(from io.Reader) (err error) {
 		size, err = io.Copy(to, from)
 		return err
 	})
@@ -109,10 +119,14 @@ func (o *operatorCall) unencrypted() bool {
 }
 
 func outlineBackup(r muster.Restored) string {
-	return fmt.Sprintf("region %s of account %s at %s (%s, %s, %s of the history, %s of the event feed)",
+	blobs := ""
+	if r.Blobs > 0 {
+		blobs = fmt.Sprintf(", %s of builds and objects with %d bytes", counted(r.Blobs, "file"), r.Bytes)
+	}
+	return fmt.Sprintf("region %s of account %s at %s (%s, %s, %s of the history, %s of the event feed%s)",
 		r.Region, r.Account, r.Taken.Format(time.RFC3339), counted(r.Shards, "shard"),
 		counted(r.Records, "journal record"),
-		countedEntries(r.History), counted(r.Events, "record"))
+		countedEntries(r.History), counted(r.Events, "record"), blobs)
 }
 
 func countedEntries(n int) string {

@@ -98,6 +98,31 @@ func TestBackupRestoreInspect(t *testing.T) {
 		"custom-2")
 }
 
+// TestBackupWithBuilds: a build of the restored region has the same bytes, and without them is FAILED.
+func TestBackupWithBuilds(t *testing.T) {
+	root, dir := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "server"), []byte("code"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	with, without := filepath.Join(dir, "with"), filepath.Join(dir, "without")
+	var build string
+	t.Run("service", func(t *testing.T) {
+		environ := rootEnviron(mustertest.Start(t, func(c *muster.Config) { c.Shards = 2 }))
+		build = strings.TrimSpace(expect(t, environ, exitOK, []string{"push", root}).stdout)
+		expect(t, environ, exitOK, []string{"backup", "--with-builds", with}, "1 file of builds and objects with ")
+		expect(t, environ, exitOK, []string{"backup", without}, "of the event feed), ")
+	})
+	for file, want := range map[string]string{with: `"status":"READY"`, without: `"status":"FAILED"`} {
+		data := file + ".data"
+		expect(t, nil, exitOK, []string{"restore", "--data", data, file}, "2 shards")
+		t.Run("restored", func(t *testing.T) {
+			environ := rootEnviron(mustertest.Start(t, func(c *muster.Config) { c.Data, c.Shards = data, 2 }))
+			expect(t, environ, exitOK, []string{"get", "builds", build, "--json"}, want)
+		})
+	}
+	expect(t, nil, exitOK, []string{"inspect", "--backup", with}, "us-west-2")
+}
+
 // initFromBackup prepares a cluster that is to begin with a backup of the service that had this data.
 func initFromBackup(t *testing.T, file, data string) {
 	t.Helper()

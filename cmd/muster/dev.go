@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
@@ -24,8 +25,9 @@ func (a *app) devCommand() *cobra.Command {
 		Short: "Run a local service for development, ready to use",
 		Long: `Run a service on this machine until Ctrl-C, with an access key, a fleet of one
 location and a few sample game servers, so that game sessions can be created at
-once: with AWS tools, or by game clients at the session gateway. All data is kept
-for the next start.
+once: with AWS tools, or by game clients at the session gateway. This machine has
+joined the region, so that managed fleets run here, too. All data is kept for the
+next start.
 
 The service is ready when it has written muster.env in its data directory: export
 lines for a shell, removed when the service stops. The same lines go to standard
@@ -38,6 +40,7 @@ directory is an AWS configuration file with the profile "muster".`,
 	}
 	load := a.addSettings(command, devDefaults())
 	command.Flags().BoolVar(&d.noSample, "no-sample", false, "create no fleet and start no sample game servers")
+	command.Flags().BoolVar(&d.alone, "no-machine", false, "do not join the region with this machine")
 	command.Flags().IntVar(&d.samples, "sample-servers", 3, "number of sample game servers")
 	d.printSecret = addPrintSecret(command)
 	command.Flags().StringVar(&d.envFile, "env-file", "", "file for the export lines (default DATA/"+envFile+")")
@@ -84,7 +87,8 @@ type development struct {
 	config   muster.Config
 	envFile  string
 	noSample bool
-	samples  int // sample game servers
+	alone    bool // no machine joins
+	samples  int  // sample game servers
 
 	printSecret *bool
 }
@@ -145,6 +149,7 @@ func (d *development) offer(ctx context.Context, e muster.Endpoints) error {
 		if err := d.announce(e, ""); err != nil {
 			return err
 		}
+		d.runMachines(ctx, e, e.Region)
 		<-ctx.Done()
 		return nil
 	}
@@ -161,7 +166,10 @@ func (d *development) offer(ctx context.Context, e muster.Endpoints) error {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		s.keepRunning(ctx)
+		var running sync.WaitGroup
+		running.Go(func() { s.keepRunning(ctx) })
+		running.Go(func() { d.runMachines(ctx, e, e.Region, sampleLocation) })
+		running.Wait()
 	}()
 	defer func() { stop(); <-stopped }()
 	if err := s.awaitServers(ctx); err != nil {
@@ -225,5 +233,12 @@ and then
 		text += fmt.Sprintf("\nor, as a game client does\n\n  curl -s %s/create_session "+
 			"-d '{\"session_name\":\"S\",\"build_id\":1,\"uuid\":\"p1\",\"num_connections\":4}'\n", e.Gateway)
 	}
-	return text + "\n"
+	return text + fmt.Sprintf(`
+or, to have your own game server run here, in a fleet of %s (SERVER is its path below DIR)
+
+  aws gamelift upload-build --name game --build-version 1 --build-root DIR
+  aws gamelift create-fleet --name game --build-id BUILD_ID --ec2-instance-type c5.large \
+    --runtime-configuration 'ServerProcesses=[{LaunchPath=/local/game/SERVER,ConcurrentExecutions=1}]'
+
+`, e.Region)
 }

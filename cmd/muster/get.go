@@ -21,8 +21,9 @@ func (a *app) getCommand() *cobra.Command {
 		use:   "get",
 		short: "List what a region has",
 		long: `List fleets, computes, server processes, locations, queues, game sessions, the player
-sessions of a player, placements and tickets, builds, nodes, shards and machines, find what an
-id, a name or an address belongs to, and show the state of the region. -o wide adds columns.`,
+sessions of a player, placements and tickets, builds, nodes, shards, machines and instances,
+find what an id, a name or an address belongs to, and show the state of the region. -o wide
+adds columns.`,
 		example: `  muster get overview
   muster get fleets -o wide
   muster get sessions --query "gameSessionProperties.mode = 'ranked'" --since 1h
@@ -31,7 +32,8 @@ id, a name or an address belongs to, and show the state of the region. -o wide a
 	}, a.getOverviewCommand(), a.getFleetsCommand(), a.getComputesCommand(), a.getProcessesCommand(),
 		a.getLocationsCommand(), a.getQueuesCommand(), a.getSessionsCommand(), a.getPlayerCommand(),
 		a.getPlacementsCommand(), a.getTicketsCommand(), a.getBuildsCommand(), a.getNodesCommand(),
-		a.getShardsCommand(), a.machinesCommand("machines"), a.findCommand())
+		a.getShardsCommand(), a.machinesCommand("machines"), a.getInstancesCommand(),
+		a.findCommand())
 }
 
 func (a *app) getOverviewCommand() *cobra.Command {

@@ -51,11 +51,12 @@ arrive, RECONNECTING for 30 seconds without one, then LOST.`,
 		}
 		all.Machines = all.Machines[:min(len(all.Machines), limit)]
 		return o.show(all, func(to io.Writer) {
-			o.line(to, cells{"MACHINE", "LOCATION", "STATUS", "DRAINED", "CPUS", "MEMORY MIB", "VERSION",
-				"LAST REPORT"}, "IP", "DNS", "PORTS", "OS", "ARCH", "LOAD", "FREE MIB", "GENERATION", "JOINED")
+			o.line(to, cells{"MACHINE", "LOCATION", "STATUS", "DRAINED", "CPUS", "MEMORY MIB", "INSTANCES",
+				"VERSION", "LAST REPORT"}, "IP", "DNS", "PORTS", "OS", "ARCH", "LOAD", "FREE MIB", "GENERATION",
+				"JOINED")
 			for _, m := range all.Machines {
-				o.line(to, cells{m.Name, m.Location, string(m.Status), m.Drained, m.CPUs, m.MemoryMiB, m.Version,
-					m.LastReport}, m.IP, m.DNS, m.PortRange, m.OS, m.Arch, optionalText(m.Load),
+				o.line(to, cells{m.Name, m.Location, string(m.Status), m.Drained, m.CPUs, m.MemoryMiB, m.Instances,
+					m.Version, m.LastReport}, m.IP, m.DNS, m.PortRange, m.OS, m.Arch, optionalText(m.Load),
 					optionalText(m.FreeMemoryMiB), fmt.Sprintf("%d/%d", m.Acting, m.Generation), m.JoinTime)
 			}
 		})
@@ -70,6 +71,51 @@ arrive, RECONNECTING for 30 seconds without one, then LOST.`,
 		})
 	}
 	f.IntVar(&limit, "limit", 1000, "maximum number of machines")
+	return command
+}
+
+// getInstancesCommand lists the instances of EC2-type fleets.
+func (a *app) getInstancesCommand() *cobra.Command {
+	query := url.Values{}
+	var limit int
+	command := a.viewCommand(help{
+		use:   "instances",
+		short: "List the instances of EC2-type fleets",
+		long: `List the instances of EC2-type fleets, with how far their machines have come: an instance
+is PENDING until a server process is ready, then ACTIVE.`,
+		example: "  muster get instances\n  muster get instances --machine box-1 -o wide",
+	}, cobra.NoArgs, func(ctx context.Context, o *operatorCall, _ []string) error {
+		all := control.InstanceList{Instances: []control.InstanceRow{}}
+		err := o.pages(ctx, path("instances"), query, limit, func(path string) (string, int, error) {
+			var page control.InstanceList
+			err := o.ask(ctx, path, &page)
+			all.Instances = append(all.Instances, page.Instances...)
+			return page.NextToken, len(all.Instances), err
+		})
+		if err != nil {
+			return err
+		}
+		all.Instances = all.Instances[:min(len(all.Instances), limit)]
+		return o.show(all, func(to io.Writer) {
+			o.line(to, cells{"INSTANCE", "FLEET", "LOCATION", "MACHINE", "STATUS", "STAGE", "PROCESSES", "FAILURE"},
+				"TYPE", "BUILD", "CREATED")
+			for _, i := range all.Instances {
+				o.line(to, cells{i.InstanceID, i.FleetID, i.Location, i.Machine, i.Status, i.Stage, i.Processes,
+					i.Failure}, i.Type, i.BuildID, i.CreationTime)
+			}
+		})
+	})
+	f := command.Flags()
+	for _, p := range []struct{ name, usage string }{
+		{"fleet", "only those of a fleet"}, {"location", "only those at a location"},
+		{"machine", "only those on a machine"}, {"status", "only those in a status: PENDING, ACTIVE, TERMINATING"},
+	} {
+		f.Func(p.name, p.usage, func(value string) error {
+			query.Set(p.name, value)
+			return nil
+		})
+	}
+	f.IntVar(&limit, "limit", 1000, "maximum number of instances")
 	return command
 }
 

@@ -143,19 +143,30 @@ func (o *operatorCall) exchange(
 
 // signed returns a signed request. The signature covers the body.
 func (o *operatorCall) signed(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
+	head := http.Header{}
+	if body != nil {
+		head.Set("Content-Type", "application/json")
+	}
+	return o.signedAs(ctx, method, path, body, head)
+}
+
+// signedAs is signed with the headers of the body. Its SHA-256 is one of them, for requests whose signature is verified
+// before the body is read.
+func (o *operatorCall) signedAs(
+	ctx context.Context, method, path string, body []byte, head http.Header,
+) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(o.service, "/")+path,
 		bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
+	sum := sha256.Sum256(body)
+	hash := hex.EncodeToString(sum[:])
+	head.Set("X-Amz-Content-Sha256", hash)
+	request.Header = head
 	keys := aws.Credentials{AccessKeyID: o.keys.AccessKey, SecretAccessKey: o.keys.SecretKey,
 		SessionToken: o.keys.SessionToken}
-	sum := sha256.Sum256(body)
-	return request, v4.NewSigner().SignHTTP(ctx, keys, request, hex.EncodeToString(sum[:]), "gamelift", o.keys.Region,
-		time.Now())
+	return request, v4.NewSigner().SignHTTP(ctx, keys, request, hash, "gamelift", o.keys.Region, time.Now())
 }
 
 // perform makes a request and passes the body of the answer to read.

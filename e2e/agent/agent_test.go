@@ -29,6 +29,13 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == logGame {
+		if err := runLogGame(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(func() int {
 		var err error
 		if binaries, err = os.MkdirTemp("", "muster-agent-"); err != nil {

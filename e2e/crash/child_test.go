@@ -64,7 +64,8 @@ func (s *service) refuse(ctx context.Context, words string) {
 // launch runs the service.
 func (s *service) launch() {
 	s.T.Helper()
-	s.Launch(append([]string{"dev", "--no-sample", "--data", s.data, "--listen", s.address, "--gateway-listen", ""},
+	s.Launch(append([]string{"dev", "--no-sample", "--no-machine", "--data", s.data, "--listen", s.address,
+		"--gateway-listen", ""},
 		s.options...)...)
 }
 

@@ -144,6 +144,7 @@ func (o *api) machines() {
 	made := o.ask(200, "POST", "/v1/machine-tokens", `{"location":"us-west-2","ttlSeconds":60}`)
 	unused := o.ask(200, "POST", "/v1/machine-tokens", `{"location":"us-west-2","ttlSeconds":60}`)
 	o.ask(200, "GET", "/v1/machine-tokens", "")
+	o.ask(200, "GET", "/v1/instances", "")
 	o.ask(200, "DELETE", "/v1/machine-tokens/"+unused.text("id"), "")
 	m, err := machine.Open(machine.Config{
 		Service: o.HTTP, Name: "box-1", Data: o.TempDir(), Load: machine.MeasureLoad,

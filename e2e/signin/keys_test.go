@@ -125,7 +125,8 @@ func TestDev(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	p := child.New(t, "muster dev", musterBinary(t))
-	p.Launch("dev", "--data", data, "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0", "--no-sample")
+	p.Launch("dev", "--data", data, "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0", "--no-sample",
+		"--no-machine")
 	environ := filepath.Join(data, "muster.env")
 	p.Await(t.Context(), func() bool { return exists(environ) })
 	var set []string

@@ -91,7 +91,7 @@ receiver=$(sed -n 's/^receiving at //p' "$work/webhooks.log")
 region=eu-central-1 account=634747716040
 placements=arn:aws:sns:$region:$account:placements
 matches=arn:aws:sns:$region:$account:matches
-background service muster dev --no-sample --region "$region" --account "$account" --reservation-timeout 10m \
+background service muster dev --no-sample --no-machine --region "$region" --account "$account" --reservation-timeout 10m \
   --listen 127.0.0.1:0 --gateway-listen 127.0.0.1:0 --data "$work/data" --webhook-secret-file "$work/secret" \
   --webhooks "$placements=$receiver/placements,$matches=$receiver/matches,$receiver/all"
 service=$pid

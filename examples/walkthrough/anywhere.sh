@@ -205,9 +205,9 @@ if [ "$existing" ]; then
   region=$AWS_REGION account='[0-9]{12}'
 else
   region=ap-northeast-2 account=634747716040
-  printf '\n$ muster dev --no-sample --region %s --account %s --reservation-timeout %s --listen 127.0.0.1:0 --data %s\n' \
+  printf '\n$ muster dev --no-sample --no-machine --region %s --account %s --reservation-timeout %s --listen 127.0.0.1:0 --data %s\n' \
     "$region" "$account" "$reservation" "$work/data"
-  "$muster" dev --no-sample --region "$region" --account "$account" --reservation-timeout "$reservation" \
+  "$muster" dev --no-sample --no-machine --region "$region" --account "$account" --reservation-timeout "$reservation" \
     --listen 127.0.0.1:0 --data "$work/data" >"$work/service.log" 2>&1 &
   service=$!
   started+=("$service")

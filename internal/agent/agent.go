@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/agent/plan"
+	"github.com/muster-gg/muster/internal/agent/supervisor"
 )
 
 const (
@@ -40,18 +43,24 @@ type agent struct {
 	ctx       context.Context // of all work; ends with Run
 	work      sync.WaitGroup
 	reports   sync.WaitGroup
+	uploads   sync.WaitGroup
+	uploading chan struct{} // has a token for each upload at a time
 	posts     chan func()
 
 	machine   *plan.Machine
 	running   map[string]*running
-	timer     clockwork.Timer // fires when the machine has something to do; nil: none
-	beating   bool            // a heartbeat waits for its answer
-	beatAgain bool            // another one is due at once
+	unstored  []supervisor.Found // of earlier runs: their logs are not stored
+	following map[string]bool    // by id: streams of lines
+	noLogs    sync.Once          // logs that the service does not store logs
+	timer     clockwork.Timer    // fires when the machine has something to do; nil: none
+	beating   bool               // a heartbeat waits for its answer
+	beatAgain bool               // another one is due at once
 	beatTimer clockwork.Timer
 	reading   bool // the runtime configuration is being read
 	readAgain bool
 	readTimer clockwork.Timer
 	finished  bool
+	observed  State // that was reported last
 }
 
 // Run runs an agent until ctx ends and the game servers have ended, or the service ends the compute. With Config.Keep
@@ -60,7 +69,7 @@ func Run(ctx context.Context, cfg Config) error {
 	cfg.fill()
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a := &agent{cfg: &cfg, ctx: work, posts: make(chan func(), 64), running: map[string]*running{},
-		machine: plan.New(cfg.LowPort, cfg.HighPort)}
+		following: map[string]bool{}, uploading: make(chan struct{}, maxUploads), machine: plan.New(cfg.Ports)}
 	defer a.work.Wait()
 	defer cancel()
 	if err := a.adopt(); err != nil {
@@ -71,6 +80,9 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer a.conn.close()
+	for _, f := range a.unstored {
+		a.storeLog(f)
+	}
 	a.loop(ctx)
 	return nil
 }
@@ -124,13 +136,16 @@ func (a *agent) loop(ctx context.Context) {
 		a.machine.Configure(a.cfg.Runtime)
 	}
 	a.tick()
-	stop := ctx.Done()
+	stop, end := ctx.Done(), a.cfg.End
 	for !a.finished {
 		select {
 		case f := <-a.posts:
 			f()
 		case <-notices.Chan():
 			a.readNotice()
+		case <-end:
+			end = nil
+			a.do(a.machine.TerminateCompute(a.now()))
 		case <-stop:
 			stop = nil
 			if a.cfg.Keep {
@@ -162,6 +177,27 @@ func (a *agent) tick() {
 	if next := a.machine.Next(); !next.IsZero() && !a.finished {
 		a.timer = a.cfg.Clock.AfterFunc(next.Sub(a.now()), func() { a.post(func() {}) })
 	}
+	a.observe()
+}
+
+// observe reports the state of the compute if it has changed.
+func (a *agent) observe() {
+	if a.cfg.Observe == nil {
+		return
+	}
+	s := State{Processes: len(a.machine.Processes())}
+	for _, r := range a.running {
+		s.Dirs = append(s.Dirs, r.dir)
+	}
+	slices.Sort(s.Dirs)
+	s.Dirs = slices.Compact(s.Dirs)
+	if crash, loops := a.machine.Loop(); loops {
+		s.Loop = &crash
+	}
+	if !reflect.DeepEqual(s, a.observed) {
+		a.observed = s
+		a.cfg.Observe(s)
+	}
 }
 
 // do performs actions.
@@ -178,7 +214,7 @@ func (a *agent) do(actions []plan.Action) {
 			a.logCrash(action)
 		case plan.NoPort:
 			a.cfg.Log.Warn("game server waits: all ports are leased", "launch_path", action.Entry.LaunchPath,
-				"low", a.cfg.LowPort, "high", a.cfg.HighPort)
+				"low", a.cfg.Ports.Low, "high", a.cfg.Ports.High)
 		case plan.Beat:
 			a.beat()
 		case plan.Finish:
@@ -279,8 +315,12 @@ func (a *agent) pushed(m message) {
 	switch m.Action {
 	case pushRegistered:
 		a.machine.Registered(m.ProcessId)
+		a.noteLogPaths(m.ProcessId, m.LogPaths)
 	case pushActivated:
 		a.cfg.Log.Info("game session activated", "process", m.ProcessId, "game_session", m.GameSessionId)
+		a.noteSession(m.ProcessId, m.GameSessionId)
+	case pushFollow:
+		a.followLog(m)
 	case pushForceExit, pushExit:
 		a.cfg.Log.Info("process is ended for the service", "process", m.ProcessId, "reason", m.TerminationReason)
 		a.do(a.machine.ForceExit(a.now(), m.ProcessId, plan.Reason(m.TerminationReason)))
@@ -325,28 +365,39 @@ func (a *agent) logCrash(c plan.Crash) {
 
 // finish sends what is left to send.
 func (a *agent) finish() {
-	reported := make(chan struct{})
-	go func() {
-		a.reports.Wait()
-		close(reported)
-	}()
 	ctx, cancel := context.WithTimeout(a.ctx, lastLimit)
 	defer cancel()
-	for waiting := true; waiting; {
-		select {
-		case <-reported:
-			waiting = false
-		case f := <-a.posts:
-			f()
-		case <-ctx.Done():
-			a.cfg.Log.Warn("some exits were not reported: the next run reports them")
-			waiting = false
-		}
+	if !a.waitFor(ctx, &a.reports) {
+		a.cfg.Log.Warn("some exits were not reported: the next run reports them")
 	}
 	if _, err := a.conn.call(ctx, a.heartbeat()); err != nil {
 		a.cfg.Log.Warn("last heartbeat failed", "error", err)
 	}
+	uploads, cancel := context.WithTimeout(a.ctx, lastUploads)
+	defer cancel()
+	if !a.waitFor(uploads, &a.uploads) {
+		a.cfg.Log.Warn("some logs were not stored: the next run uploads them")
+	}
 	a.cfg.Log.Info("agent terminated")
+}
+
+// waitFor performs posts until a group is done; false if ctx ends before.
+func (a *agent) waitFor(ctx context.Context, group *sync.WaitGroup) bool {
+	done := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(done)
+	}()
+	for {
+		select {
+		case <-done:
+			return true
+		case f := <-a.posts:
+			f()
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 func random() float64 { return rand.Float64() }

@@ -39,6 +39,16 @@ type Endpoints struct {
 	Agent string
 }
 
+// Telemetry receives what game servers measure. *telemetry.Receiver implements it.
+type Telemetry interface {
+	// Environ returns the variables that lead game servers to it, NAME=value each.
+	Environ() []string
+	// Began adds a game server.
+	Began(id string, pid int)
+	// Ended removes it, and reports the game session that it had named and whether it has crashed.
+	Ended(id string) (session string, crashed bool)
+}
+
 // Config configures an agent. API, Fleet, Compute, Data and Supervisor are required.
 type Config struct {
 	API            API
@@ -49,14 +59,24 @@ type Config struct {
 	Supervisor func(dir string) *exec.Cmd
 	// Runtime replaces the fleet's runtime configuration; nil: the fleet's.
 	Runtime []plan.Entry
-	// LowPort and HighPort are the range of ports for {port} in Parameters; 0: none.
-	LowPort, HighPort int
+	// Ports are leased for {port} in Parameters; nil: there are none.
+	Ports *Ports
 	// Environ is what game servers inherit, NAME=value each.
 	Environ []string
 	// WorkDir is the working directory of game servers; "": the agent's.
 	WorkDir string
+	// Place returns the program of a launch path and its working directory, in place of the path and WorkDir. An error
+	// is that of the path. It is called before each launch, by one goroutine. nil: paths are as they are.
+	Place func(launchPath string) (program, dir string, err error)
 	// NoticeFile announces the end of the machine: a time in ISO 8601. "": none.
 	NoticeFile string
+	// End ends the compute when it is closed, as if the service had ended it: the service asks the game servers to
+	// end, and those that are left after six minutes are ended. nil: never.
+	End <-chan struct{}
+	// Observe is called with the state of the compute when it has changed, by one goroutine. nil: it is not.
+	Observe func(State)
+	// Telemetry receives metrics and crash reports of the game servers; nil: nothing does.
+	Telemetry Telemetry
 	// Keep leaves the game servers running when the agent is stopped, for the next one.
 	Keep  bool
 	TLS   *tls.Config     // for wss:// URLs; nil: the system's roots
@@ -64,7 +84,17 @@ type Config struct {
 	Log   *slog.Logger    // nil: none
 }
 
+// A State is the state of a compute.
+type State struct {
+	Processes int         // that run, or are being started
+	Dirs      []string    // their working directories, if Config.Place is set; sorted, each once
+	Loop      *plan.Crash // the last crash of an entry in a crash loop; nil: none is
+}
+
 func (c *Config) fill() {
+	if c.Ports == nil {
+		c.Ports = NewPorts(0, 0)
+	}
 	if c.Clock == nil {
 		c.Clock = clockwork.NewRealClock()
 	}

@@ -51,6 +51,7 @@ var errDisconnected = errors.New("the connection was lost")
 type connection struct {
 	cfg    *Config
 	dialer *websocket.Dialer
+	client *http.Client // for uploads
 	pushed func(message)
 	opened func() // a socket was opened in place of a lost one
 
@@ -73,6 +74,8 @@ type socket struct {
 	*websocket.Conn
 	writing sync.Mutex
 	down    chan struct{} // closed when nothing more is read
+
+	storesLogs bool // the service has announced that it stores logs
 }
 
 type call struct {
@@ -86,6 +89,8 @@ func newConnection(cfg *Config, endpoint string, pushed func(message), opened fu
 		pending: map[string]call{}, sockets: map[*socket]struct{}{},
 		dialer: &websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: dialLimit,
 			TLSClientConfig: cfg.TLS},
+		client: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: cfg.TLS,
+			TLSHandshakeTimeout: dialLimit, ExpectContinueTimeout: writeLimit, IdleConnTimeout: dialLimit}},
 	}
 }
 
@@ -125,10 +130,10 @@ func (c *connection) dial(ctx context.Context, endpoint, token string) (*socket,
 	u.RawQuery = q.Encode()
 	ctx, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
-	ws, resp, err := c.dialer.DialContext(ctx, u.String(), nil)
+	ws, resp, err := c.dialer.DialContext(ctx, u.String(), http.Header{logsHeader: {logsVersion}})
 	if err == nil {
 		ws.SetReadLimit(maxMessage)
-		return &socket{Conn: ws, down: make(chan struct{})}, nil
+		return &socket{Conn: ws, down: make(chan struct{}), storesLogs: resp.Header.Get(logsHeader) != ""}, nil
 	}
 	if resp != nil && errors.Is(err, websocket.ErrBadHandshake) {
 		if resp.StatusCode == http.StatusForbidden {
@@ -363,6 +368,13 @@ func (c *connection) call(ctx context.Context, r request) (message, error) {
 	}
 }
 
+// address returns the URL of the endpoint for agents.
+func (c *connection) address() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.endpoint
+}
+
 func (c *connection) awaitSocket(ctx context.Context) (*socket, error) {
 	for {
 		c.mu.Lock()
@@ -408,4 +420,5 @@ func (c *connection) close() {
 	}
 	c.mu.Unlock()
 	c.readers.Wait()
+	c.client.CloseIdleConnections()
 }

@@ -10,6 +10,7 @@ const (
 	actionHeartbeat     = "SendHeartbeat"
 	actionRuntime       = "DescribeRuntimeConfiguration"
 	actionProcessExited = "NotifyServerProcessTermination"
+	actionPutLines      = "PutServerProcessLog" // of Muster alone, as are those below
 
 	pushRegistered  = "NotifyProcessRegistered"
 	pushActivated   = "NotifyGameSessionActivated"
@@ -18,7 +19,15 @@ const (
 	pushTermination = "StartComputeTermination"
 	pushRefresh     = "RefreshConnection"
 	pushRuntime     = "NotifyRuntimeConfigurationUpdated" // of Muster alone
+	pushFollow      = "FollowServerProcessLog"            // likewise
 )
+
+// logsHeader announces in the handshake that the agent sends lines of running processes, and in its answer that the
+// service stores logs. logsVersion is its value.
+const logsHeader, logsVersion = "Muster-Logs", "1"
+
+// noLogs is the log path that the service sends for a process without any, because the official agent needs one.
+const noLogs = "/local/game/.no-logs"
 
 // A request has the fields of all requests.
 type request struct {
@@ -31,6 +40,12 @@ type request struct {
 	ProcessId         string  `json:",omitempty"`
 	EventCode         *string `json:",omitempty"`
 	TerminationReason string  `json:",omitempty"`
+
+	StreamId string `json:",omitempty"` // from here on of PutServerProcessLog
+	Lines    string `json:",omitempty"` // each with its time, stream and line end
+	Skipped  bool   `json:",omitempty"` // lines before these were not read
+	Problem  string `json:",omitempty"` // why there are no lines
+	Ended    bool   `json:",omitempty"` // these are the last lines
 }
 
 // A message has the fields of all replies and pushes. Names match in any case, and unknown ones are ignored.
@@ -44,8 +59,12 @@ type message struct {
 	ServerProcesses                           []serverProcess
 
 	ProcessId, TerminationReason         string
+	LogPaths                             []string
 	GameSessionId                        string
 	RefreshConnectionEndpoint, AuthToken string
+	StreamId                             string
+	TailBytes                            int64
+	Once                                 bool
 }
 
 var errNoMessage = errors.New("it is no JSON object with an Action or a RequestId")

@@ -21,6 +21,8 @@ import (
 const (
 	// keptOutputs is how many directories of ended game servers are kept.
 	keptOutputs = 50
+	// keptUnstored is how many are kept whose logs are not stored yet.
+	keptUnstored = 500
 	// tailLines is how much of its output is logged when a game server has crashed.
 	tailLines = 50
 	// nameLength is the length of the name of a directory: short, for the path of the socket in it.
@@ -30,8 +32,12 @@ const (
 // A running is a process that is being started, or runs.
 type running struct {
 	cancel  context.CancelFunc // of the launch
+	dir     string             // working directory
 	process *supervisor.Process
-	pending []bool // signals for it while it is being started: kill or not
+	notes   supervisor.Notes
+	exit    supervisor.Exit // once it has ended
+	ended   chan struct{}   // closed then
+	pending []bool          // signals for it while it is being started: kill or not
 }
 
 // processesDir is the directory of the directories of game servers.
@@ -83,19 +89,49 @@ func (a *agent) adopt() error {
 // found adds a game server of an earlier run. The end of one that has ended is reported, if it was not.
 func (a *agent) found(f supervisor.Found) {
 	now := a.now()
-	if f.Running == nil && f.Reported || f.Fleet != a.cfg.Fleet || f.Compute != a.cfg.Compute {
+	mine := f.Fleet == a.cfg.Fleet && f.Compute == a.cfg.Compute
+	if f.Running == nil && f.Reported || !mine {
+		if mine && f.Notes != nil {
+			a.unstored = append(a.unstored, f)
+		}
 		a.machine.Rest(f.Port, f.Exit.Ended)
 		return
 	}
 	a.machine.Adopt(now, f.ID, f.Entry, f.Port, f.Started)
+	var notes supervisor.Notes
+	if f.Notes != nil {
+		notes = *f.Notes
+	}
 	if f.Running == nil {
-		a.running[f.ID] = &running{cancel: func() {}, process: &supervisor.Process{Record: f.Record, Dir: f.Dir}}
+		a.running[f.ID] = &running{cancel: func() {}, dir: f.WorkDir, notes: notes, ended: make(chan struct{}),
+			process: &supervisor.Process{Record: f.Record, Dir: f.Dir}}
 		a.work.Go(func() { a.post(func() { a.exited(f.ID, f.Exit) }) }) // once it can be reported
 		return
 	}
 	a.cfg.Log.Info("game server adopted", "process", f.ID, "pid", f.Running.PID)
-	a.running[f.ID] = &running{cancel: func() {}, process: f.Running}
-	a.await(f.ID, f.Running)
+	a.running[f.ID] = &running{cancel: func() {}, dir: f.WorkDir, notes: notes, process: f.Running,
+		ended: make(chan struct{})}
+	a.began(f.ID, f.Running)
+}
+
+// began follows a game server that runs.
+func (a *agent) began(id string, p *supervisor.Process) {
+	if a.cfg.Telemetry != nil {
+		a.cfg.Telemetry.Began(id, p.PID)
+	}
+	a.await(id, p)
+}
+
+// ended notes the end of a game server.
+func (a *agent) ended(id string, exit supervisor.Exit) {
+	a.cfg.Log.Info("game server ended", "process", id, "exit_code", exit.Code)
+	if a.cfg.Telemetry == nil {
+		return
+	}
+	if session, crashed := a.cfg.Telemetry.Ended(id); crashed {
+		a.cfg.Log.Warn("game server has not deregistered from the crash reporter", "process", id,
+			"game_session", session)
+	}
 }
 
 // detach leaves the game servers to their supervisors.
@@ -124,8 +160,12 @@ func (a *agent) await(id string, p *supervisor.Process) {
 
 func (a *agent) exited(id string, exit supervisor.Exit) {
 	r := a.running[id]
-	a.cfg.Log.Info("game server ended", "process", id, "exit_code", exit.Code)
+	a.ended(id, exit)
 	actions := a.machine.Exited(a.now(), id, exit.Code, random())
+	if r != nil {
+		r.exit = exit
+		close(r.ended)
+	}
 	if r != nil && slices.ContainsFunc(actions, isCrash) {
 		a.cfg.Log.Warn("last output of the game server", "process", id,
 			"output", strings.Join(supervisor.Tail(r.process.Dir, tailLines), "\n"))
@@ -140,12 +180,16 @@ func isCrash(action plan.Action) bool {
 
 // start starts a game server beside the loop.
 func (a *agent) start(s plan.Start) {
+	program, dir, err := a.place(s.Entry.LaunchPath)
 	ctx, cancel := context.WithCancel(a.ctx)
-	a.running[s.ID] = &running{cancel: cancel}
+	a.running[s.ID] = &running{cancel: cancel, dir: dir, ended: make(chan struct{})}
 	now := a.now()
 	a.work.Go(func() {
 		defer cancel()
-		p, err := a.launch(ctx, s, now)
+		var p *supervisor.Process
+		if err == nil {
+			p, err = a.launch(ctx, s, program, dir, now)
+		}
 		if p != nil && a.ctx.Err() != nil { // the agent has stopped: the next one adopts it
 			p.Detach()
 			return
@@ -154,14 +198,25 @@ func (a *agent) start(s plan.Start) {
 	})
 }
 
+// place returns the program and the working directory for a launch path. The error is a *supervisor.StartError.
+func (a *agent) place(launchPath string) (program, dir string, err error) {
+	if a.cfg.Place != nil {
+		program, dir, err = a.cfg.Place(launchPath)
+	} else {
+		dir = a.cfg.WorkDir
+		program, err = filepath.Abs(launchPath)
+	}
+	if err != nil {
+		err = &supervisor.StartError{Reason: err.Error()}
+	}
+	return program, dir, err
+}
+
 // errPath is a launch path without a file.
 var errPath = errors.New("there is no such file")
 
-func (a *agent) launch(ctx context.Context, s plan.Start, now time.Time) (*supervisor.Process, error) {
-	program, err := filepath.Abs(s.Entry.LaunchPath)
-	if err != nil {
-		return nil, err
-	}
+func (a *agent) launch(ctx context.Context, s plan.Start, program, workDir string, now time.Time) (
+	*supervisor.Process, error) {
 	if info, err := os.Stat(program); err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: %w", program, errPath)
 	}
@@ -174,8 +229,8 @@ func (a *agent) launch(ctx context.Context, s plan.Start, now time.Time) (*super
 	}
 	dir := filepath.Join(processesDir(a.cfg.Data), s.ID[:nameLength])
 	record := supervisor.Record{ID: s.ID, Fleet: a.cfg.Fleet, Compute: a.cfg.Compute, Entry: s.Entry, Port: s.Port,
-		Started: now}
-	return supervisor.Start(dir, record, supervisor.Spec{Program: program, Args: arguments(s), Dir: a.cfg.WorkDir,
+		WorkDir: workDir, Started: now}
+	return supervisor.Start(dir, record, supervisor.Spec{Program: program, Args: arguments(s), Dir: workDir,
 		Env: a.environment(s, token)}, a.cfg.Supervisor(dir))
 }
 
@@ -200,6 +255,9 @@ func (a *agent) environment(s plan.Start, token string) []string {
 		"GAMELIFT_SDK_HOST_ID="+a.cfg.Compute,
 		"GAMELIFT_SDK_PROCESS_ID="+s.ID,
 	)
+	if a.cfg.Telemetry != nil {
+		env = append(env, a.cfg.Telemetry.Environ()...)
+	}
 	if s.Port != 0 {
 		env = append(env, "MUSTER_PORT="+strconv.Itoa(s.Port))
 	}
@@ -213,10 +271,11 @@ func (a *agent) launched(s plan.Start, p *supervisor.Process, err error) {
 			"port", s.Port)
 		r := a.running[s.ID]
 		r.process = p
+		a.note(r)
 		for _, kill := range r.pending {
 			a.send(s.ID, p, kill)
 		}
-		a.await(s.ID, p)
+		a.began(s.ID, p)
 		return
 	}
 	delete(a.running, s.ID)
@@ -250,9 +309,9 @@ func (a *agent) send(id string, p *supervisor.Process, kill bool) {
 
 // report reports the end of a process until the service has it. If the agent ends before, the next one reports it.
 func (a *agent) report(r plan.Report) {
-	dir := ""
-	if p := a.running[r.ID]; p != nil && p.process != nil {
-		dir = p.process.Dir
+	dir, ended := "", a.running[r.ID]
+	if ended != nil && ended.process != nil {
+		dir = ended.process.Dir
 	}
 	delete(a.running, r.ID)
 	req := request{Action: actionProcessExited, RequestId: uuid.NewString(), ProcessId: r.ID,
@@ -277,6 +336,11 @@ func (a *agent) report(r plan.Report) {
 		}
 		a.reported(dir)
 	})
+	if dir != "" {
+		ended.notes.Reason = string(r.Reason)
+		a.note(ended)
+		a.storeLog(supervisor.Found{Record: ended.process.Record, Dir: dir, Exit: ended.exit, Notes: &ended.notes})
+	}
 }
 
 // reported keeps the output of a game server whose end was reported, and removes the oldest ones.
@@ -287,7 +351,12 @@ func (a *agent) reported(dir string) {
 	if err := supervisor.Reported(dir); err != nil {
 		a.cfg.Log.Warn("end of a game server not kept", "error", err)
 	}
-	if err := supervisor.Prune(processesDir(a.cfg.Data), keptOutputs); err != nil {
+	dropped, err := supervisor.Prune(processesDir(a.cfg.Data), keptOutputs, keptUnstored)
+	if err != nil {
 		a.cfg.Log.Warn("output of game servers not removed", "error", err)
+	}
+	if dropped > 0 {
+		a.cfg.Log.Warn("logs of game servers lost: too many wait for the service", "logs", dropped,
+			"limit", keptUnstored)
 	}
 }

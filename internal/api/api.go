@@ -82,6 +82,8 @@ type Call struct {
 
 	// Invocation is the amz-sdk-invocation-id, equal in all retries of a call; "" if the client sends none.
 	Invocation string
+
+	URL string // scheme and host that the client has called; "": it has not called over a connection
 }
 
 // Unknown is the operation of a request that names no operation with a handler.

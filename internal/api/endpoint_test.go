@@ -559,7 +559,7 @@ func TestAttach(t *testing.T) {
 	r.Header.Set("Amz-Sdk-Invocation-Id", "one")
 	sign(t, r, nil)
 	want := api.Call{Caller: sigv4.Caller{AccessKeyID: accessKey, Principal: "alice", Region: "us-west-2"},
-		Invocation: "one"}
+		Invocation: "one", URL: "http://h"}
 	if w := do(endpoint, r); w.Code != http.StatusOK || got != want {
 		t.Errorf("%d, %+v", w.Code, got)
 	}

@@ -85,5 +85,6 @@ func (e *Endpoint) admitted(ctx context.Context, c *call, run func(context.Conte
 	if !e.allow(c.operation(), c.principal) {
 		return tooOften(c)
 	}
-	return run(e.attach(ctx, Call{Caller: sigv4.Caller{Principal: c.principal}}))
+	return run(e.attach(ctx, Call{Caller: sigv4.Caller{Principal: c.principal},
+		URL: urlOf(c.origin.Host, c.origin.TLS)}))
 }

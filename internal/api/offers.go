@@ -73,14 +73,12 @@ func refused[I, O any](op wire.Operation[I, O], kind fault.Kind, why string) Off
 
 // Why operations are not offered, or not in full.
 const (
-	noScaling    = "Capacity is the computes that are registered; the service launches and scales none."
 	inOneRegion  = "Nothing is placed in other Regions. Events go to a feed and to webhooks instead of SNS."
-	noRuns       = "no machine runs builds yet. Install game servers on your computes yourself."
 	noScripts    = "Realtime scripts run on managed instances only."
 	noContainers = "Container fleets run on managed instances. Use an Anywhere fleet: your computes may be containers."
 	noFleetIQ    = "FleetIQ game server groups are not part of this release. Use an Anywhere fleet."
 	noPeering    = "VPC peering connects managed instances, of which there are none."
-	noRemote     = "Computes of Anywhere fleets are reached by their owner, not through the service."
+	noRemote     = "Computes and machines are reached by their owner, not through the service."
 )
 
 // Families is the table of all operations by family. The compatibility table of the documentation is made from it.
@@ -91,9 +89,11 @@ var Families = []Family{
 		full(wire.OpDeleteLocation),
 	}},
 	{Name: "Fleets", Offers: []Offer{
-		partly(wire.OpCreateFleet, "Compute type ANYWHERE. There are no managed EC2 instances."),
+		partly(wire.OpCreateFleet, "Compute types ANYWHERE and EC2. Instances of EC2-type fleets run on machines that "+
+			"have joined. Builds are run, scripts are not; there are no VPCs and no required player gateways."),
 		full(wire.OpDescribeFleetAttributes),
 		full(wire.OpListFleets),
+		full(wire.OpDescribeInstances),
 		full(wire.OpUpdateFleetAttributes),
 		full(wire.OpDeleteFleet),
 		full(wire.OpCreateFleetLocations),
@@ -105,20 +105,18 @@ var Families = []Family{
 			"Kept, and its activation limits hold. The GameLift agent launches processes from it."),
 	}},
 	{Name: "Capacity, utilization and ports", Offers: []Offer{
-		partly(wire.OpDescribeFleetCapacity, "Counts registered computes as instances."),
-		partly(wire.OpDescribeFleetLocationCapacity, "Counts registered computes as instances."),
+		full(wire.OpDescribeFleetCapacity),
+		full(wire.OpDescribeFleetLocationCapacity),
 		full(wire.OpDescribeFleetUtilization),
 		full(wire.OpDescribeFleetLocationUtilization),
-		partly(wire.OpDescribeFleetPortSettings,
-			"Always without permissions: firewalls of computes are their owner's."),
-		refused(wire.OpUpdateFleetPortSettings, fault.InvalidRequest,
-			"Firewalls of Anywhere computes are their owner's."),
-		refused(wire.OpUpdateFleetCapacity, fault.InvalidRequest, noScaling),
-		refused(wire.OpPutScalingPolicy, fault.InvalidRequest, noScaling),
-		refused(wire.OpDeleteScalingPolicy, fault.NotFound, "There are no scaling policies. "+noScaling),
-		partly(wire.OpDescribeScalingPolicies, "Always an empty list. "+noScaling),
-		refused(wire.OpStartFleetActions, fault.InvalidRequest, noScaling),
-		refused(wire.OpStopFleetActions, fault.InvalidRequest, noScaling),
+		full(wire.OpDescribeFleetPortSettings),
+		partly(wire.OpUpdateFleetPortSettings, "Kept and shown. Firewalls of machines are their owner's."),
+		full(wire.OpUpdateFleetCapacity),
+		full(wire.OpPutScalingPolicy),
+		full(wire.OpDeleteScalingPolicy),
+		full(wire.OpDescribeScalingPolicies),
+		full(wire.OpStartFleetActions),
+		full(wire.OpStopFleetActions),
 		refused(wire.OpDescribeEC2InstanceLimits, fault.InvalidRequest, "There are no managed EC2 instances."),
 	}},
 	{Name: "Computes", Offers: []Offer{
@@ -136,8 +134,9 @@ var Families = []Family{
 		full(wire.OpUpdateGameSession),
 		partly(wire.OpTerminateGameSession,
 			"TRIGGER_ON_PROCESS_TERMINATE. FORCE_TERMINATE is refused."),
-		refused(wire.OpGetGameSessionLogUrl, fault.NotFound,
-			"Game session logs stay on their computes; none are collected."),
+		partly(wire.OpGetGameSessionLogUrl,
+			"Of game sessions whose process was run by muster agent, for 14 days. In a region of several nodes no logs "+
+				"are stored."),
 	}},
 	{Name: "Player sessions", Offers: []Offer{
 		full(wire.OpCreatePlayerSession),
@@ -184,7 +183,7 @@ var Families = []Family{
 		full(wire.OpStartMatchBackfill),
 	}},
 	{Name: "Builds and scripts", Offers: []Offer{
-		partly(wire.OpCreateBuild, "Kept and checked; "+noRuns+" A storage location is in a bucket of this region."),
+		partly(wire.OpCreateBuild, "A storage location is in a bucket of this region."),
 		full(wire.OpDescribeBuild),
 		full(wire.OpListBuilds),
 		full(wire.OpUpdateBuild),
@@ -237,7 +236,6 @@ var Families = []Family{
 		absent(wire.OpDeleteVpcPeeringConnection, noPeering),
 	}},
 	{Name: "Remote access", Offers: []Offer{
-		refused(wire.OpDescribeInstances, fault.InvalidRequest, noRemote),
 		refused(wire.OpGetComputeAccess, fault.InvalidRequest, noRemote),
 		refused(wire.OpGetInstanceAccess, fault.InvalidRequest, noRemote),
 	}},

@@ -79,7 +79,8 @@ func (e *Endpoint) serve(ctx context.Context, c *call, a *listen.Answer) error {
 	if !e.allow(c.operation(), c.principal) {
 		return tooOften(c)
 	}
-	ctx = e.attach(ctx, Call{Caller: caller, Invocation: c.request.Header.Get("Amz-Sdk-Invocation-Id")})
+	ctx = e.attach(ctx, Call{Caller: caller, Invocation: c.request.Header.Get("Amz-Sdk-Invocation-Id"),
+		URL: urlOf(c.request.Host, c.request.Client.TLS)})
 	return c.input.Serve(ctx, a.Buffer())
 }
 
@@ -142,4 +143,15 @@ func (e *Endpoint) report(ctx context.Context, c *call, f *fault.Error, took tim
 		attrs = append(attrs, slog.String("stack", string(p.stack)))
 	}
 	e.log.LogAttrs(ctx, level, message, attrs...)
+}
+
+// urlOf returns the scheme and host of a request.
+func urlOf(host string, tls bool) string {
+	switch {
+	case host == "":
+		return ""
+	case tls:
+		return "https://" + host
+	}
+	return "http://" + host
 }

@@ -8,9 +8,9 @@
 //
 // Frames form sections, always all of these in this order: the header; files of the data directory; each shard, with
 // its newest snapshot in chunks and the records after it; the history; the event feed with the positions of its
-// readers; the trailer. Each section ends with a frame that has the number of its frames and their CRC-32C. The trailer
-// has the SHA-256 of everything before it, from the first line on. So truncation and damage are detected anywhere; the
-// file is not authenticated.
+// readers; if they were asked for, the bytes of builds and objects, each in chunks; the trailer. Each section ends with
+// a frame that has the number of its frames and their CRC-32C. The trailer has the SHA-256 of everything before it,
+// from the first line on. So truncation and damage are detected anywhere; the file is not authenticated.
 //
 // Sequence numbers are those of the region that was backed up.
 //
@@ -22,6 +22,7 @@ package backup
 
 import (
 	"errors"
+	"io"
 	"time"
 )
 
@@ -62,6 +63,18 @@ type Shard struct {
 	Last     uint64 `cbor:"3,keyasint"`
 }
 
+// A Blob is bytes to which builds and objects refer.
+type Blob struct {
+	Hash string `cbor:"1,keyasint"` // SHA-256 in hex
+	Size int64  `cbor:"2,keyasint"` // in bytes
+}
+
+// Blobs are the blobs of a backup. Their bytes are read one after the other, after all else.
+type Blobs struct {
+	List []Blob
+	Open func(hash string) (io.ReadCloser, error)
+}
+
 // A Position is the position of a reader of the feed.
 type Position struct {
 	Reader string `cbor:"1,keyasint"`
@@ -75,4 +88,6 @@ type Summary struct {
 	Records int // of all shards
 	Entries int // of the history
 	Events  int // records of the feed
+	Blobs   int
+	Bytes   int64 // of all blobs
 }

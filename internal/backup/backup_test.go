@@ -32,6 +32,7 @@ type testSnapshot struct {
 	entries, events []journal.Stored
 	positions       map[string]uint64
 	fail            string // the part that cannot be read
+	closed          bool
 }
 
 var taken = time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC)
@@ -48,7 +49,7 @@ func (c *testSnapshot) broken(part string) error {
 func (c *testSnapshot) Taken() time.Time  { return taken }
 func (c *testSnapshot) LastEntry() uint64 { return 30 }
 func (c *testSnapshot) LastEvent() uint64 { return 40 }
-func (c *testSnapshot) Close()            {}
+func (c *testSnapshot) Close()            { c.closed = true }
 
 func (c *testSnapshot) Contents(_ context.Context, shard int) (journal.ShardContents, error) {
 	return journal.ShardContents{Last: c.shards[shard].last}, c.broken("held")
@@ -118,10 +119,19 @@ var (
 		{Name: "tls/ca.pem", Mode: 0o644}}
 )
 
+// sampleBlobs are an empty blob and another one.
+func sampleBlobs() *Blobs {
+	contents := map[string]string{"e0": "", "b1": "bytes"}
+	return &Blobs{List: []Blob{{"e0", 0}, {"b1", 5}},
+		Open: func(hash string) (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader(contents[hash])), nil
+		}}
+}
+
 func sample(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(t.Context(), &b, sampleHeader, sampleFiles, sampleCut()); err != nil {
+	if err := Write(t.Context(), &b, sampleHeader, sampleFiles, sampleCut(), sampleBlobs()); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -133,7 +143,7 @@ func smallSample(t testing.TB) []byte {
 	small := sampleCut()
 	small.shards[1].snapshot = []byte("state")
 	var b bytes.Buffer
-	if err := Write(t.Context(), &b, sampleHeader, sampleFiles, small); err != nil {
+	if err := Write(t.Context(), &b, sampleHeader, sampleFiles, small, sampleBlobs()); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -169,6 +179,10 @@ func text(from io.Reader) (string, error) {
 		Record: stored("record"), EndShard: ended, History: number("history"), Entry: stored("entry"), EndEntry: ended,
 		Feed: number("feed"), Event: stored("event"), EndEvent: ended,
 		Position: func(p Position) error { return say("%+v", p) },
+		Blob: func(b Blob, content io.Reader) error {
+			n, err := io.Copy(io.Discard, content)
+			return errors.Join(err, say("blob %s %d: %d bytes", b.Hash, b.Size, n))
+		},
 	})
 	return b.String(), err
 }
@@ -198,6 +212,8 @@ event 40 40 "" data 40
 end
 {Reader:ann Seq:11}
 {Reader:bob Seq:40}
+blob e0 0: 0 bytes
+blob b1 5: 5 bytes
 `
 
 func TestRoundTrip(t *testing.T) {
@@ -207,7 +223,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 	sum, err := Read(bytes.NewReader(data), Visitor{}) // a visitor need not look
 	if err != nil || sum.Records != 3 || sum.Entries != 2 || sum.Events != 2 || len(sum.Shards) != 4 ||
-		sum.Shards[1] != (Shard{1, 7, 8}) || sum.Header.Shards != 4 {
+		sum.Shards[1] != (Shard{1, 7, 8}) || sum.Header.Shards != 4 ||
+		sum.Blobs != 2 || sum.Bytes != 5 {
 		t.Errorf("got %+v, %v", sum, err)
 	}
 	if bytes.Contains(data, []byte("statestate")) {
@@ -215,9 +232,42 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestBlobs: a blob that is not as long as it was, or that cannot be read, ends a backup. The snapshot is closed
+// before.
+func TestBlobs(t *testing.T) {
+	for name, open := range map[string]func(string) (io.ReadCloser, error){
+		"shorter": func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("b")), nil },
+		"lost":    func(string) (io.ReadCloser, error) { return nil, errDisk },
+		"broken":  func(string) (io.ReadCloser, error) { return io.NopCloser(iotest.ErrReader(errDisk)), nil },
+	} {
+		c := sampleCut()
+		err := Write(t.Context(), io.Discard, sampleHeader, nil, c, &Blobs{List: []Blob{{"b1", 2}},
+			Open: func(hash string) (io.ReadCloser, error) {
+				if !c.closed {
+					t.Error("a blob is read while the journal deletes nothing")
+				}
+				return open(hash)
+			}})
+		if err == nil || !strings.Contains(err.Error(), "blob b1") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var with, without bytes.Buffer
+	if err := errors.Join(Write(t.Context(), &with, Header{Shards: 4}, nil, sampleCut(), &Blobs{}),
+		Write(t.Context(), &without, Header{Shards: 4}, nil, sampleCut(), nil)); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []*bytes.Buffer{&with, &without} {
+		if sum, err := Read(file, Visitor{}); err != nil || sum.Blobs != 0 {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	}
+}
+
 func TestEmptyRegion(t *testing.T) {
 	var b bytes.Buffer
-	if err := Write(t.Context(), &b, Header{Shards: 1}, nil, &testSnapshot{shards: make([]shardCut, 1)}); err != nil {
+	empty := &testSnapshot{shards: make([]shardCut, 1)}
+	if err := Write(t.Context(), &b, Header{Shards: 1}, nil, empty, nil); err != nil {
 		t.Fatal(err)
 	}
 	if sum, err := Read(&b, Visitor{}); err != nil || sum.Records != 0 {
@@ -379,6 +429,7 @@ func TestVisitorFails(t *testing.T) {
 		"history": {History: number}, "entry": {Entry: stored}, "end of history": {EndEntry: fail},
 		"feed": {Feed: number}, "event": {Event: stored}, "end of feed": {EndEvent: fail},
 		"position": {Position: func(Position) error { return errDisk }},
+		"blob":     {Blob: func(Blob, io.Reader) error { return errDisk }},
 	} {
 		if _, err := Read(bytes.NewReader(data), v); !errors.Is(err, errDisk) || errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
@@ -392,7 +443,7 @@ func TestFailingCut(t *testing.T) {
 		c := sampleCut()
 		c.fail = part
 		var b bytes.Buffer
-		if err := Write(t.Context(), &b, sampleHeader, sampleFiles, c); !errors.Is(err, errDisk) {
+		if err := Write(t.Context(), &b, sampleHeader, sampleFiles, c, nil); !errors.Is(err, errDisk) {
 			t.Errorf("%s: %v", part, err)
 		}
 		if _, err := Read(&b, Visitor{}); !errors.Is(err, ErrDamaged) {
@@ -414,7 +465,7 @@ func (w *shortWriter) Write(p []byte) (int, error) {
 func TestFailingWriter(t *testing.T) {
 	for _, n := range []int{0, 20, 200} {
 		w := shortWriter(n)
-		if err := Write(t.Context(), &w, sampleHeader, sampleFiles, sampleCut()); !errors.Is(err, errDisk) {
+		if err := Write(t.Context(), &w, sampleHeader, sampleFiles, sampleCut(), nil); !errors.Is(err, errDisk) {
 			t.Errorf("behind %d bytes: %v", n, err)
 		}
 	}
@@ -424,7 +475,7 @@ func TestFailingWriter(t *testing.T) {
 func TestRefusesLargeRecord(t *testing.T) {
 	c := sampleCut()
 	c.shards[0].records[0].Data = make([]byte, maxFrame)
-	if err := Write(t.Context(), io.Discard, sampleHeader, nil, c); err == nil {
+	if err := Write(t.Context(), io.Discard, sampleHeader, nil, c, nil); err == nil {
 		t.Error("a frame that nobody can read was written")
 	}
 }

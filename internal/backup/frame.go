@@ -18,7 +18,7 @@ const (
 	kindFiles    kind = 2 // begins a section
 	kindFile     kind = 3
 	kindShard    kind = 4 // begins a section
-	kindChunk    kind = 5 // of the shard's snapshot; the body is its bytes
+	kindChunk    kind = 5 // of the shard's snapshot or of a blob; the body is its bytes
 	kindRecord   kind = 6
 	kindHistory  kind = 7 // begins a section
 	kindEntry    kind = 8
@@ -27,12 +27,14 @@ const (
 	kindPosition kind = 11
 	kindEnd      kind = 12 // of a section
 	kindTrailer  kind = 13
+	kindBlobs    kind = 14 // begins a section
+	kindBlob     kind = 15 // its bytes follow in chunks
 )
 
 const (
 	// maxFrame is the maximum size of a body: larger than a record of any journal.
 	maxFrame = 16 << 20
-	// chunkSize is the size of a snapshot's chunks.
+	// chunkSize is the size of the chunks of a snapshot or blob.
 	chunkSize = 256 << 10
 )
 

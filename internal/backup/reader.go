@@ -32,6 +32,7 @@ type Visitor struct {
 	Event    func(journal.Stored) error
 	EndEvent func() error // after the last event
 	Position func(Position) error
+	Blob     func(b Blob, content io.Reader) error
 }
 
 // Read reads and checks a backup. The visitor is called before the checksum of the section is verified: a caller that
@@ -357,6 +358,15 @@ func (r *reader) trailer() error {
 	if err := r.next(); err != nil {
 		return err
 	}
+	if r.kind == kindBlobs {
+		if err := r.blobs(); err != nil {
+			return err
+		}
+		r.where = "the trailer"
+		if err := r.next(); err != nil {
+			return err
+		}
+	}
 	var t trailer
 	if err := r.is(kindTrailer, &t); err != nil {
 		return err
@@ -367,6 +377,46 @@ func (r *reader) trailer() error {
 	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
 		return r.damaged("unexpected data after the end")
 	}
+	return nil
+}
+
+// blobs reads the section of blobs, whose first frame is the current one.
+func (r *reader) blobs() error {
+	r.where = "the builds"
+	if err := r.next(); err != nil {
+		return err
+	}
+	for r.kind != kindEnd {
+		if err := r.blob(); err != nil {
+			return err
+		}
+	}
+	return r.endSection()
+}
+
+// blob reads a blob, and leaves the reader at the first frame after it.
+func (r *reader) blob() error {
+	var b Blob
+	if err := r.is(kindBlob, &b); err != nil {
+		return err
+	}
+	if err := r.next(); err != nil {
+		return err
+	}
+	content := &counter{from: &chunkReader{r: r}}
+	if r.visit.Blob != nil {
+		if err := r.visit.Blob(b, content); err != nil {
+			return err
+		}
+	}
+	if _, err := io.Copy(io.Discard, content); err != nil {
+		return err
+	}
+	if content.n != b.Size {
+		return r.damaged(fmt.Sprintf("blob %.64q has %d bytes, want %d", b.Hash, content.n, b.Size))
+	}
+	r.summary.Blobs++
+	r.summary.Bytes += b.Size
 	return nil
 }
 
@@ -441,12 +491,13 @@ func callEnd(visit func() error) error {
 	return visit()
 }
 
-// Restore stores a backup in an empty engine, and passes the files of the data directory to file. The backup must have
-// been checked: after an error the engine is incomplete.
-func Restore(ctx context.Context, from io.Reader, to journal.Restorer, file func(File) error) (Summary, error) {
+// Restore stores a backup in an empty engine, and passes the files of the data directory to file, and the blobs to
+// blob. Either may be nil. The backup must have been checked: after an error the engine is incomplete.
+func Restore(ctx context.Context, from io.Reader, to journal.Restorer, file func(File) error,
+	blob func(Blob, io.Reader) error) (Summary, error) {
 	f := &restorer{ctx: ctx, to: to}
 	return Read(from, Visitor{
-		File: file,
+		File: file, Blob: blob,
 		Shard: func(s Shard, snapshot io.Reader) error {
 			return f.begin(s.Last)(to.Shard(ctx, s.Number, s.Snapshot, snapshot))
 		},

@@ -18,14 +18,20 @@ import (
 )
 
 // Write writes a backup of a consistent snapshot with some files of the data directory, and sets the header's Taken. It
-// streams: a slow writer delays nothing else.
-func Write(ctx context.Context, to io.Writer, h Header, files []File, snap journal.ConsistentSnapshot) (err error) {
+// streams: a slow writer delays nothing else. blobs is nil if the backup is without the bytes of builds and objects.
+// The snapshot is closed before they are read, which may take long.
+func Write(ctx context.Context, to io.Writer, h Header, files []File, snap journal.ConsistentSnapshot,
+	blobs *Blobs) (err error) {
 	w, err := newWriter(to)
 	if err != nil {
 		return err
 	}
 	h.Taken = snap.Taken().UTC()
-	if err := w.all(ctx, h, files, snap); err != nil {
+	if err = w.all(ctx, h, files, snap); err == nil && blobs != nil {
+		snap.Close()
+		err = w.blobs(ctx, blobs)
+	}
+	if err != nil {
 		return errors.Join(err, w.compressed.Close())
 	}
 	return w.close()
@@ -139,6 +145,40 @@ func (w *writer) feed(ctx context.Context, snap journal.ConsistentSnapshot) erro
 		w.frame(kindPosition, Position{reader, positions[reader]})
 	}
 	return w.end()
+}
+
+func (w *writer) blobs(ctx context.Context, blobs *Blobs) error {
+	w.frame(kindBlobs, empty{})
+	for _, b := range blobs.List {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		from, err := blobs.Open(b.Hash)
+		if err != nil {
+			return fmt.Errorf("blob %s: %w", b.Hash, err)
+		}
+		w.frame(kindBlob, b)
+		counted := &counter{from: io.LimitReader(from, b.Size)}
+		if err = errors.Join(w.chunks(counted), from.Close()); err == nil && counted.n != b.Size {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return fmt.Errorf("blob %s: %w", b.Hash, err)
+		}
+	}
+	return w.end()
+}
+
+// A counter counts the bytes that are read.
+type counter struct {
+	from io.Reader
+	n    int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.n += int64(n)
+	return n, err
 }
 
 func (w *writer) putter(k kind) func(journal.Stored) error {

@@ -11,6 +11,9 @@
 //	SHA-256 of the content or of the link's target (32 bytes)
 //
 // Directories have no entries of their own: the AWS CLI packs none.
+//
+// A build can also be sent in chunks: CheckFiles checks its list of files, and Assemble makes the archive. Split finds
+// the chunks of a file.
 package builds
 
 import (
@@ -83,7 +86,7 @@ func Check(ctx context.Context, r io.ReaderAt, size int64, limits Limits) (Conte
 	if err := c.tree.checkLinks(); err != nil {
 		return Content{}, err
 	}
-	return Content{Tree: c.hash(), Files: len(c.entries), Unpacked: c.unpacked}, nil
+	return c.content(), nil
 }
 
 // A check is one call of Check.
@@ -151,10 +154,9 @@ func (c *check) tooLarge() error {
 func (c *check) link(f *zip.File) error {
 	switch {
 	case c.windows:
-		return invalid("entry %q is a symbolic link, and the build is for Windows", shown(f.Name))
+		return errWindowsLink(f.Name)
 	case f.UncompressedSize64 > maxTarget:
-		return invalid("link %q has a target of %d bytes; the maximum is %d", shown(f.Name), f.UncompressedSize64,
-			maxTarget)
+		return errTarget(f.Name, f.UncompressedSize64)
 	}
 	var target strings.Builder
 	if err := c.read(f, &target); err != nil {
@@ -163,6 +165,14 @@ func (c *check) link(f *zip.File) error {
 	c.entries = append(c.entries, entry{f.Name, linkMode | uint32(f.Mode().Perm()),
 		sha256.Sum256([]byte(target.String()))})
 	return c.tree.add(f.Name, link, target.String())
+}
+
+func errWindowsLink(path string) error {
+	return invalid("entry %q is a symbolic link, and the build is for Windows", shown(path))
+}
+
+func errTarget(path string, size uint64) error {
+	return invalid("link %q has a target of %d bytes; the maximum is %d", shown(path), size, maxTarget)
 }
 
 // read unpacks the content of an entry. It is of the size that the archive states, and its checksum is right.
@@ -188,6 +198,11 @@ func (c *check) failed(name string, err error) error {
 		return c.err
 	}
 	return invalid("entry %q cannot be unpacked: %v", shown(name), err)
+}
+
+// content returns what was checked.
+func (c *check) content() Content {
+	return Content{Tree: c.hash(), Files: len(c.entries), Unpacked: c.unpacked}
 }
 
 func (c *check) hash() string {

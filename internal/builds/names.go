@@ -11,25 +11,29 @@ const maxName = 1024 // bytes of a path
 // checkName rejects the name of an entry that is not the path of a file below the root on every system that the build
 // is for. Directories end with a slash.
 func checkName(name string, windows bool) error {
-	path := strings.TrimSuffix(name, "/")
+	return checkPath(strings.TrimSuffix(name, "/"), windows)
+}
+
+// checkPath is checkName for a path without a slash at its end.
+func checkPath(path string, windows bool) error {
 	switch {
 	case path == "" || len(path) > maxName:
-		return invalid("entry %q has a path of %d bytes; it must have 1 to %d", shown(name), len(path), maxName)
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return invalid("the path of entry %q is not UTF-8, or it has control characters", shown(name))
-	case strings.HasPrefix(name, "/"):
-		return invalid("the path of entry %q is absolute", shown(name))
-	case strings.Contains(name, `\`):
-		return invalid("the path of entry %q has a backslash; the separator is a slash", shown(name))
-	case len(name) > 1 && name[1] == ':':
-		return invalid("the path of entry %q begins with a drive", shown(name))
+		return invalid("entry %q has a path of %d bytes; it must have 1 to %d", shown(path), len(path), maxName)
+	case !utf8.ValidString(path) || strings.ContainsFunc(path, unicode.IsControl):
+		return invalid("the path of entry %q is not UTF-8, or it has control characters", shown(path))
+	case strings.HasPrefix(path, "/"):
+		return invalid("the path of entry %q is absolute", shown(path))
+	case strings.Contains(path, `\`):
+		return invalid("the path of entry %q has a backslash; the separator is a slash", shown(path))
+	case len(path) > 1 && path[1] == ':':
+		return invalid("the path of entry %q begins with a drive", shown(path))
 	}
 	for part := range strings.SplitSeq(path, "/") {
 		if part == "" || part == "." || part == ".." {
-			return invalid("the path of entry %q has the part %q", shown(name), part)
+			return invalid("the path of entry %q has the part %q", shown(path), part)
 		}
 		if windows && !possibleOnWindows(part) {
-			return invalid("the path of entry %q has the part %q, which Windows does not allow", shown(name),
+			return invalid("the path of entry %q has the part %q, which Windows does not allow", shown(path),
 				shown(part))
 		}
 	}

@@ -47,6 +47,8 @@ func indexesOf(s *State) map[string]any {
 	collect(all, "subject ", &s.assignmentsBySubject)
 	collect(all, "owner ", &s.keysByOwner)
 	collect(all, "user ", &s.signInsByUser)
+	collect(all, "at ", &s.instancesAt)
+	collect(all, "on ", &s.instancesOn)
 	return all
 }
 
@@ -73,6 +75,10 @@ func index(s *State) map[string]any {
 	}
 	for _, si := range s.signIns.Values() {
 		all["user "+join(si.User, si.ID)] = si
+	}
+	for _, i := range s.instances.Values() {
+		all["at "+join(i.Fleet, join(i.Location, i.ID))] = i
+		all["on "+join(i.Machine, i.ID)] = i
 	}
 	return all
 }

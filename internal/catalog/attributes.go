@@ -74,7 +74,7 @@ func (c UpdateFleetAttributes) decide(s *State, now event.Time) ([]Event, error)
 	}
 	notes, err := s.note(now, c.Fleet, []string{c.EventID}, []note{{codeProtectionUpdated, "Fleet " + c.Fleet +
 		" changed the protection policy for new game sessions from " + string(f.ProtectionPolicy) + " to " +
-		string(after.ProtectionPolicy)}})
+		string(after.ProtectionPolicy), ""}})
 	if err != nil {
 		return nil, err
 	}

@@ -217,6 +217,9 @@ func (s *State) Builds(keep func(*Build) bool, after string, limit int) (builds 
 	return page(&s.builds, "", after, limit, keep)
 }
 
+// BuildCount returns the number of builds.
+func (s *State) BuildCount() int { return s.builds.Len() }
+
 // UncheckedBuilds returns the builds whose bytes are complete and not checked yet.
 func (s *State) UncheckedBuilds() (builds []*Build) {
 	s.unchecked.Scan(func(id string, _ struct{}) bool {

@@ -45,6 +45,17 @@ func indexBuilds(all map[string]any, s *State) {
 	for _, o := range s.objects.Values() {
 		refer(o.Hash)
 	}
+	for _, f := range s.fleets.Values() {
+		if f.Status != StatusTerminated {
+			refer(f.files().Hash)
+		}
+	}
+	for _, e := range s.fleetEvents.Values() {
+		refer(e.Log)
+	}
+	for _, i := range s.instances.Values() {
+		refer(i.Log)
+	}
 }
 
 func (w *world) build() string { return w.some("build-", 4) }

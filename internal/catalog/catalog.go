@@ -44,6 +44,9 @@ type State struct {
 	objects        btree.Map[string, *Object] // by bucket, key; those of builds by "", id
 	machines       btree.Map[string, *Machine]
 	machineTokens  btree.Map[string, *MachineToken] // by id
+	instances      btree.Map[string, *Instance]
+
+	scalingPolicies btree.Map[string, *ScalingPolicy] // by fleet, name
 	accessState
 
 	// Derived from the records above, not stored.
@@ -51,7 +54,10 @@ type State struct {
 	tallies    btree.Map[string, tally]    // by fleet
 	dues       btree.Map[string, struct{}] // see deadlines.go
 	unchecked  btree.Map[string, struct{}] // builds with bytes that are not checked yet
-	referred   btree.Map[string, int]      // builds and objects by the hash of their bytes
+	referred   btree.Map[string, int]      // how many records refer to bytes, by their hash
+
+	instancesAt btree.Map[string, *Instance] // by fleet, location, id
+	instancesOn btree.Map[string, *Instance] // by machine, id
 }
 
 // New returns an empty catalog.
@@ -86,6 +92,10 @@ func (s *State) Copy() *State {
 	c.dues = *s.dues.Copy()
 	c.unchecked = *s.unchecked.Copy()
 	c.referred = *s.referred.Copy()
+	c.instances = *s.instances.Copy()
+	c.scalingPolicies = *s.scalingPolicies.Copy()
+	c.instancesAt = *s.instancesAt.Copy()
+	c.instancesOn = *s.instancesOn.Copy()
 	return &c
 }
 
@@ -111,7 +121,8 @@ func (s *State) Snapshot(write func(body any) error) error {
 		records(&s.users), records(&s.groups), records(&s.roles), records(&s.assignments), records(&s.policies),
 		records(&s.providers), records(&s.signIns), records(&s.views),
 		records(&s.builds), records(&s.buckets), records(&s.objects),
-		records(&s.machines), records(&s.machineTokens),
+		records(&s.machines), records(&s.machineTokens), records(&s.instances),
+		records(&s.scalingPolicies),
 	} {
 		if err := family(write); err != nil {
 			return err
@@ -168,6 +179,10 @@ func (s *State) Restore(body any) error {
 		s.machines.Set(r.Name, r)
 	case *MachineToken:
 		s.putMachineToken(r)
+	case *Instance:
+		s.putInstance(r)
+	case *ScalingPolicy:
+		s.scalingPolicies.Set(join(r.Fleet, r.Name), r)
 	default:
 		if !s.restoreAccess(body) {
 			return fmt.Errorf("%T is not a record of the catalog", body)

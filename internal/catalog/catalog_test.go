@@ -75,7 +75,8 @@ func smallLimits() Limits {
 		SessionsPerCreator: 10, CreatorPeriodMinutes: 60,
 		Users: 3, Groups: 2, Roles: 2, Assignments: 4, Policies: 2, PolicyCharacters: 20, Providers: 2, KeysPerUser: 2,
 		SignIns: 3, SignInsPerUser: 2, ViewsPerUser: 2,
-		Builds: 3, Buckets: 2, Objects: 4, Machines: 2, MachineTokens: 2,
+		Builds: 3, Buckets: 2, Objects: 4, Machines: 2, MachineTokens: 2, Instances: 9,
+		ScalingPoliciesPerFleet: 2,
 	}
 }
 

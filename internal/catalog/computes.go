@@ -43,8 +43,13 @@ type ComputeReleased struct {
 }
 
 func (c ClaimCompute) decide(s *State, _ event.Time) ([]Event, error) {
-	if _, err := s.activeFleet(c.Fleet); err != nil {
+	f, err := s.activeFleet(c.Fleet)
+	switch {
+	case err != nil:
 		return nil, err
+	case f.Managed != nil:
+		return nil, fault.New(fault.InvalidRequest, "Fleet %s is of compute type EC2: its instances are its computes. "+
+			"Register computes in fleets of compute type ANYWHERE only.", c.Fleet)
 	}
 	if c.Location == "" {
 		return nil, fault.New(fault.InvalidRequest, "Location is required for Anywhere compute type.")

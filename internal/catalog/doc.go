@@ -1,4 +1,4 @@
-// Package catalog is the state of a region's resources apart from what runs on them: custom locations, Anywhere fleets
+// Package catalog is the state of a region's resources apart from what runs on them: custom locations, fleets
 // with their locations, runtime configurations and event logs, the names of computes, aliases, game session queues,
 // matchmaking configurations and rule sets, tags, builds, buckets and objects, the recent creations of each creator,
 // machines that have joined a location, and who may call: users, groups, roles, policies, access keys, identity
@@ -13,7 +13,7 @@
 //
 // These rules answer questions that the API reference leaves open.
 //
-//   - Only fleets of compute type ANYWHERE exist. A fleet is ACTIVE at its creation,
+//   - An Anywhere fleet is ACTIVE at its creation. Any fleet is
 //     DELETING from DeleteFleet to FinishFleetDeletion, then TERMINATED. A TERMINATED
 //     fleet is "not found", except that its event log can be read and that its runtime
 //     configuration is empty; after Retention it is deleted. Its id cannot be used
@@ -64,13 +64,23 @@
 //     the same key it may join again, with another offer, without a token. Whether it is
 //     connected is not in the catalog. It is deleted only if it is drained or lost. It
 //     outlives a custom location that is deleted.
+//   - From ScalingLevel on the capacity of an EC2-type fleet changes, by requests and by scaling policies. A decision
+//     of scaling names the number that it was made about, so that it cannot revert a request. The minimum of a location
+//     that scales to and from zero follows its desired number. Policies are deleted with their fleet.
+//   - From InstanceLevel on there are EC2-type fleets, with instances on machines. A fleet keeps the files of its build by
+//     reference, so that it can start instances after the build was deleted. Until it is ACTIVE its status and its
+//     fleet events follow from its most advanced instance, always in the same order, and the first failure makes it
+//     ERROR. Each location has a status of its own. An instance is the compute of the same name; it stays on its
+//     machine for good, and every change of what is wanted of it raises the generation of the machine. A fleet or a
+//     location with instances is not finished.
 //   - Limits are configuration. They apply to new resources and are not in the events.
 //
 // # Format
 //
 // Events lists the numbers of the event types and snapshot records: the catalog's are 1 to 99, of which 50 to 59, 80
-// to 89 and 98 are records, and from 500 on, of which 515 to 519, 530 and 531 are records. Number 99, and those
-// between the groups of events, are free. In a snapshot the records are grouped by type in the order of their numbers,
-// and sorted by their keys. Fields are numbered within their type; the fields of Attributes are 20 to 25 in every type
-// that embeds them, and events that embed a record have its numbers. Released numbers keep their meaning.
+// to 89 and 98 are records, and from 500 on, of which 515 to 519, 530, 531, 560 to 569 and 580 to 584 are records.
+// Number 99, and those between the groups of events, are free. In a snapshot the records are grouped by type in the
+// order of their numbers, and sorted by their keys. Fields are numbered within their type; the fields of Attributes
+// are 20 to 25 in every type that embeds them, and events that embed a record have its numbers. Released numbers keep
+// their meaning.
 package catalog

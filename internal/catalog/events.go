@@ -3,7 +3,8 @@ package catalog
 import "github.com/muster-gg/muster/internal/event"
 
 // Events lists the types of the catalog with their numbers in the file format: records of snapshots from 50 to 59,
-// from 80 to 89, 98, from 515 to 519, 530 and 531, events the others.
+// from 80 to 89, 98, from 515 to 519, 530, 531 and from 560 to 569 and from 580
+// to 584, events the others.
 var Events = []event.Entry{
 	{Number: 1, Type: (*LocationCreated)(nil)},
 	{Number: 2, Type: (*LocationDeleted)(nil)},
@@ -118,6 +119,25 @@ var Events = []event.Entry{
 	{Number: 524, Type: (*MachineDeleted)(nil), Level: MachineLevel},
 	{Number: 530, Type: (*Machine)(nil), Level: MachineLevel},
 	{Number: 531, Type: (*MachineToken)(nil), Level: MachineLevel},
+
+	{Number: 540, Type: (*ManagedFleetCreated)(nil), Level: InstanceLevel},
+	{Number: 541, Type: (*ManagedLocationsAdded)(nil), Level: InstanceLevel},
+	{Number: 542, Type: (*FleetAdvanced)(nil), Level: InstanceLevel},
+	{Number: 543, Type: (*FleetLocationAdvanced)(nil), Level: InstanceLevel},
+	{Number: 544, Type: (*InstanceCreated)(nil), Level: InstanceLevel},
+	{Number: 545, Type: (*InstanceReported)(nil), Level: InstanceLevel},
+	{Number: 546, Type: (*InstanceStatusSet)(nil), Level: InstanceLevel},
+	{Number: 547, Type: (*InstanceDropped)(nil), Level: InstanceLevel},
+	{Number: 548, Type: (*InstanceLogPut)(nil), Level: InstanceLevel},
+	{Number: 560, Type: (*Instance)(nil), Level: InstanceLevel},
+
+	{Number: 570, Type: (*CapacitySet)(nil), Level: ScalingLevel},
+	{Number: 571, Type: (*ScalingStopped)(nil), Level: ScalingLevel},
+	{Number: 572, Type: (*ScalingPolicyPut)(nil), Level: ScalingLevel},
+	{Number: 573, Type: (*ScalingPolicyDeleted)(nil), Level: ScalingLevel},
+	{Number: 574, Type: (*ScalingPolicyActed)(nil), Level: ScalingLevel},
+	{Number: 575, Type: (*PortsUpdated)(nil), Level: ScalingLevel},
+	{Number: 580, Type: (*ScalingPolicy)(nil), Level: ScalingLevel},
 }
 
 // Commands lists the types of commands (1–99). A number is never reused; it is unrelated to the numbers of events. See
@@ -190,4 +210,19 @@ var Commands = []event.Entry{
 	{Number: 67, Type: (*JoinMachine)(nil), Level: MachineLevel},
 	{Number: 68, Type: (*DrainMachine)(nil), Level: MachineLevel},
 	{Number: 69, Type: (*DeleteMachine)(nil), Level: MachineLevel},
+	{Number: 70, Type: (*CreateManagedFleet)(nil), Level: InstanceLevel},
+	{Number: 71, Type: (*CreateInstance)(nil), Level: InstanceLevel},
+	{Number: 72, Type: (*ReportInstance)(nil), Level: InstanceLevel},
+	{Number: 73, Type: (*ActivateInstance)(nil), Level: InstanceLevel},
+	{Number: 74, Type: (*TerminateInstance)(nil), Level: InstanceLevel},
+	{Number: 75, Type: (*DropInstance)(nil), Level: InstanceLevel},
+	{Number: 76, Type: (*PutInstanceLog)(nil), Level: InstanceLevel},
+	{Number: 77, Type: (*FailFleet)(nil), Level: InstanceLevel},
+
+	{Number: 80, Type: (*SetCapacity)(nil), Level: ScalingLevel},
+	{Number: 81, Type: (*Scale)(nil), Level: ScalingLevel},
+	{Number: 82, Type: (*StopScaling)(nil), Level: ScalingLevel},
+	{Number: 83, Type: (*PutScalingPolicy)(nil), Level: ScalingLevel},
+	{Number: 84, Type: (*DeleteScalingPolicy)(nil), Level: ScalingLevel},
+	{Number: 85, Type: (*UpdatePorts)(nil), Level: ScalingLevel},
 }

@@ -5,15 +5,15 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// DeleteFleet begins to delete a fleet: it becomes DELETING and accepts no new locations and computes. NotFound;
-// InvalidFleetStatus if it is DELETING.
+// DeleteFleet begins to delete a fleet, which may have failed: it becomes DELETING and accepts no new locations,
+// computes and instances. NotFound; InvalidFleetStatus if it is DELETING.
 type DeleteFleet struct {
 	Fleet string `cbor:"1,keyasint,omitzero"`
 }
 
 // FinishFleetDeletion makes a DELETING fleet TERMINATED when its computes and sessions have ended, and deletes its
 // locations, compute names, tags and creations. Aliases of it stay. It can be repeated. NotFound; InvalidFleetStatus
-// for a fleet that is not being deleted.
+// for a fleet that is not being deleted, or has instances.
 type FinishFleetDeletion struct {
 	Fleet   string `cbor:"1,keyasint,omitzero"`
 	EventID string `cbor:"2,keyasint,omitzero"` // for FLEET_DELETED
@@ -36,8 +36,12 @@ type FleetForgotten struct {
 }
 
 func (c DeleteFleet) decide(s *State, _ event.Time) ([]Event, error) {
-	if _, err := s.activeFleet(c.Fleet); err != nil {
+	f, err := s.LiveFleet(c.Fleet)
+	switch {
+	case err != nil:
 		return nil, err
+	case f.Status == StatusDeleting:
+		return nil, fault.New(fault.InvalidFleetStatus, "Fleet %s is DELETING already", c.Fleet)
 	}
 	return []Event{&FleetDeletionStarted{Fleet: c.Fleet}}, nil
 }
@@ -51,9 +55,11 @@ func (c FinishFleetDeletion) decide(s *State, now event.Time) ([]Event, error) {
 		return nil, nil
 	case f.Status != StatusDeleting:
 		return nil, fault.New(fault.InvalidFleetStatus, "Fleet %s is %s and not being deleted", c.Fleet, f.Status)
+	case len(s.Instances(c.Fleet, "")) > 0:
+		return nil, fault.New(fault.InvalidFleetStatus, "Fleet %s has instances that have not ended", c.Fleet)
 	}
 	notes, err := s.note(now, c.Fleet, []string{c.EventID},
-		[]note{{codeFleetDeleted, "Fleet " + c.Fleet + " was deleted"}})
+		[]note{{codeFleetDeleted, "Fleet " + c.Fleet + " was deleted", ""}})
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +85,8 @@ func (e *FleetForgotten) apply(s *State) {
 func (s *State) releaseFleet(id string) {
 	s.takeCreators(id)
 	drop(&s.fleetLocations, id)
+	drop(&s.scalingPolicies, id)
+	s.endInstances(id, "")
 	s.dropComputes(id)
 	s.tags.Delete(fleetKind + id)
 }

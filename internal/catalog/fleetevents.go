@@ -24,6 +24,7 @@ const (
 	codeFleetStateActive      = "FLEET_STATE_ACTIVE"
 	codeFleetDeleted          = "FLEET_DELETED"
 	codeProtectionUpdated     = "FLEET_NEW_GAME_SESSION_PROTECTION_POLICY_UPDATED"
+	codeFleetScaling          = "FLEET_SCALING_EVENT"
 	codeLocationStateActive   = "LOCATION_STATE_ACTIVE"
 	codeLocationStateDeleting = "LOCATION_STATE_DELETING"
 	codeLocationStateDeleted  = "LOCATION_STATE_DELETED"
@@ -38,6 +39,7 @@ type FleetEvent struct {
 	Message string     `cbor:"5,keyasint,omitempty"`
 	At      event.Time `cbor:"6,keyasint,omitempty"`
 	Count   int32      `cbor:"7,keyasint,omitempty"` // how often it happened; 0: once
+	Log     string     `cbor:"8,keyasint,omitempty"` // hash of the output of an installation; "": none
 }
 
 // RecordFleetEvent adds a fleet event from outside the catalog: a crashed server process, an activation timeout. It can
@@ -84,10 +86,11 @@ func (c RecordFleetEvent) decide(s *State, now event.Time) ([]Event, error) {
 	}}}, nil
 }
 
-type note struct{ code, message string }
+// A note is a new fleet event. The log is the hash of the output of an installation, or "".
+type note struct{ code, message, log string }
 
 func locationNote(code, fleet, location string, status Status) note {
-	return note{code, fmt.Sprintf("Location %s of fleet %s changed state to %s", location, fleet, status)}
+	return note{code, fmt.Sprintf("Location %s of fleet %s changed state to %s", location, fleet, status), ""}
 }
 
 // errEventIDs is an error of the caller, not of its client.
@@ -105,6 +108,7 @@ func (s *State) note(now event.Time, fleet string, ids []string, notes []note) (
 	for i, n := range notes {
 		events[i] = &FleetEventRecorded{FleetEvent{
 			Fleet: fleet, Number: last + 1 + uint64(i), ID: ids[i], Code: n.code, Message: n.message, At: now,
+			Log: n.log,
 		}}
 	}
 	return events, nil
@@ -158,9 +162,12 @@ func (s *State) firstFleetEvent(fleet string) (first *FleetEvent) {
 // putFleetEvent stores e, drops the oldest event if there are too many, and updates the deadline.
 func (s *State) putFleetEvent(e *FleetEvent) {
 	s.undueFleetEvents(e.Fleet)
-	if _, replaced := s.fleetEvents.Set(fleetEventKey(e.Fleet, e.Number), e); !replaced {
+	if old, replaced := s.fleetEvents.Set(fleetEventKey(e.Fleet, e.Number), e); replaced {
+		s.refer(old.Log, -1)
+	} else {
 		s.count(e.Fleet, tally{events: 1})
 	}
+	s.refer(e.Log, +1)
 	s.dueFleetEvents(e.Fleet)
 	if t, _ := s.tallies.Get(e.Fleet); t.events > maxFleetEvents {
 		s.removeFirstFleetEvent(s.firstFleetEvent(e.Fleet))
@@ -170,12 +177,16 @@ func (s *State) putFleetEvent(e *FleetEvent) {
 func (s *State) removeFirstFleetEvent(e *FleetEvent) {
 	s.undueFleetEvents(e.Fleet)
 	s.fleetEvents.Delete(fleetEventKey(e.Fleet, e.Number))
+	s.refer(e.Log, -1)
 	s.count(e.Fleet, tally{events: -1})
 	s.dueFleetEvents(e.Fleet)
 }
 
 func (s *State) dropFleetEvents(fleet string) {
 	s.undueFleetEvents(fleet)
+	for _, e := range entries(&s.fleetEvents, fleet) {
+		s.refer(e.Log, -1)
+	}
 	drop(&s.fleetEvents, fleet)
 	t, _ := s.tallies.Get(fleet)
 	s.count(fleet, tally{events: -t.events})

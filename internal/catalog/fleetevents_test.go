@@ -15,7 +15,8 @@ func TestRecordFleetEvent(t *testing.T) {
 		At:    t0 - second,
 		Count: 2}
 	crashed := func(number uint64) Event {
-		return &FleetEventRecorded{FleetEvent{"fleet-1", number, "e", "SERVER_PROCESS_CRASHED", "gone", t0 - second, 2}}
+		return &FleetEventRecorded{FleetEvent{"fleet-1", number, "e", "SERVER_PROCESS_CRASHED", "gone", t0 - second, 2,
+			""}}
 	}
 	play(t, []scene{
 		{name: "the first", given: fleet, when: crash, then: []Event{crashed(1)}},

@@ -10,17 +10,23 @@ import (
 
 const customPrefix = "custom-"
 
-// FleetLocation is one of a fleet's locations. The stored Status is ACTIVE or DELETING; State's read methods return
-// NOT_FOUND if the location was deleted, and DELETING if the fleet is.
+// FleetLocation is one of a fleet's locations. The stored Status of an Anywhere fleet is ACTIVE or DELETING; State's
+// read methods return NOT_FOUND if the location was deleted, and DELETING if the fleet is.
 type FleetLocation struct {
-	Fleet    string `cbor:"1,keyasint,omitempty"`
-	Location string `cbor:"2,keyasint,omitempty"`
-	Status   Status `cbor:"3,keyasint,omitempty"`
+	Fleet    string   `cbor:"1,keyasint,omitempty"`
+	Location string   `cbor:"2,keyasint,omitempty"`
+	Status   Status   `cbor:"3,keyasint,omitempty"`
+	Capacity Capacity `cbor:"4,keyasint,omitzero"` // of an EC2-type fleet
+	// Stopped reports that automatic scaling is suspended here (AUTO_SCALING is a stopped action).
+	Stopped bool `cbor:"5,keyasint,omitempty"`
+	// ZeroMinutes is the time without activity after which the location scales to zero; 0: it does not.
+	ZeroMinutes int32 `cbor:"6,keyasint,omitempty"`
 }
 
-// AddFleetLocations adds locations to an ACTIVE fleet, ACTIVE at once (although the API answers with NEW). NotFound for
-// the fleet or a location, InvalidFleetStatus, Conflict for a location that the fleet has, InvalidRequest for repeated
-// or non-custom names, LimitExceeded.
+// AddFleetLocations adds locations to an ACTIVE fleet: to an Anywhere fleet ACTIVE at once (although the API answers
+// with NEW), to an EC2-type fleet NEW. NotFound for the fleet or a location, InvalidFleetStatus, Conflict for a
+// location that the fleet has, InvalidRequest for repeated or non-custom names, UnsupportedRegion for a location of an
+// EC2-type fleet without machines, LimitExceeded.
 type AddFleetLocations struct {
 	Fleet     string   `cbor:"1,keyasint,omitzero"`
 	Locations []string `cbor:"2,keyasint,omitzero"`
@@ -28,8 +34,8 @@ type AddFleetLocations struct {
 }
 
 // RemoveFleetLocations begins to remove locations from an ACTIVE fleet: they become DELETING, if they are not yet. All
-// locations of a fleet may be removed. NotFound for the fleet or a location that it does not have, InvalidFleetStatus,
-// InvalidRequest for repeated names.
+// locations of an Anywhere fleet may be removed. NotFound for the fleet or a location that it does not have,
+// InvalidFleetStatus, InvalidRequest for repeated names and for the home of an EC2-type fleet.
 type RemoveFleetLocations struct {
 	Fleet     string   `cbor:"1,keyasint,omitzero"`
 	Locations []string `cbor:"2,keyasint,omitzero"`
@@ -37,7 +43,7 @@ type RemoveFleetLocations struct {
 }
 
 // FinishFleetLocationRemoval removes a location whose computes are deregistered, with its compute names. It can be
-// repeated. NotFound for the fleet; InvalidRequest for a location that is not being removed.
+// repeated. NotFound for the fleet; InvalidRequest for a location that is not being removed, or has instances.
 type FinishFleetLocationRemoval struct {
 	Fleet    string `cbor:"1,keyasint,omitzero"`
 	Location string `cbor:"2,keyasint,omitzero"`
@@ -63,13 +69,20 @@ type FleetLocationRemoved struct {
 }
 
 func (c AddFleetLocations) decide(s *State, now event.Time) ([]Event, error) {
-	if _, err := s.activeFleet(c.Fleet); err != nil {
+	f, err := s.activeFleet(c.Fleet)
+	if err != nil {
 		return nil, err
 	}
 	for _, location := range c.Locations {
 		if _, ok := s.fleetLocations.Get(join(c.Fleet, location)); ok {
 			return nil, fault.New(fault.Conflict, "Fleet %s already has location %s", c.Fleet, location)
 		}
+	}
+	if f.Managed != nil {
+		if err := s.checkManagedLocations(c.Locations, s.countLocations(c.Fleet)); err != nil {
+			return nil, err
+		}
+		return []Event{&ManagedLocationsAdded{Fleet: c.Fleet, Locations: slices.Clone(c.Locations)}}, nil
 	}
 	if err := s.checkNewLocations(c.Locations, s.countLocations(c.Fleet)); err != nil {
 		return nil, err
@@ -117,11 +130,16 @@ func (s *State) countLocations(fleet string) (n int) {
 }
 
 func (c RemoveFleetLocations) decide(s *State, now event.Time) ([]Event, error) {
-	if _, err := s.activeFleet(c.Fleet); err != nil {
+	f, err := s.activeFleet(c.Fleet)
+	if err != nil {
 		return nil, err
 	}
 	if name, ok := repeated(c.Locations); ok {
 		return nil, fault.New(fault.InvalidRequest, "Locations names %s more than once", name)
+	}
+	if f.Managed != nil && slices.Contains(c.Locations, f.Managed.Home) {
+		return nil, fault.New(fault.InvalidRequest, "Location %s is the home of fleet %s and cannot be removed. Set "+
+			"its capacity to 0 instead.", f.Managed.Home, c.Fleet)
 	}
 	var events []Event
 	var notes []note
@@ -154,6 +172,10 @@ func (c FinishFleetLocationRemoval) decide(s *State, now event.Time) ([]Event, e
 	if l.Status != StatusDeleting {
 		return nil, fault.New(fault.InvalidRequest, "Location %s of fleet %s is not being removed", c.Location, c.Fleet)
 	}
+	if len(s.Instances(c.Fleet, c.Location)) > 0 {
+		return nil, fault.New(fault.InvalidRequest, "Location %s of fleet %s has instances that have not ended",
+			c.Location, c.Fleet)
+	}
 	notes, err := s.note(now, c.Fleet, []string{c.EventID},
 		[]note{locationNote(codeLocationStateDeleted, c.Fleet, c.Location, "DELETED")})
 	if err != nil {
@@ -179,6 +201,7 @@ func (e *FleetLocationRemovalStarted) apply(s *State) {
 
 func (e *FleetLocationRemoved) apply(s *State) {
 	s.fleetLocations.Delete(join(e.Fleet, e.Location))
+	s.endInstances(e.Fleet, e.Location)
 	s.dropComputesAt(e.Fleet, e.Location)
 }
 
@@ -206,9 +229,9 @@ func (l *FleetLocation) custom() bool { return strings.HasPrefix(l.Location, cus
 // present returns l with the status that follows from the fleet and the location.
 func (s *State) present(l *FleetLocation) FleetLocation {
 	now := *l
-	if f, ok := s.fleets.Get(l.Fleet); ok && f.Status != StatusActive {
+	if f, ok := s.fleets.Get(l.Fleet); ok && f.Status != StatusActive && !f.beginning() {
 		now.Status = f.Status
-	} else if _, ok := s.locations.Get(l.Location); !ok && l.Status == StatusActive && l.custom() {
+	} else if _, ok := s.locations.Get(l.Location); !ok && l.Status != StatusDeleting && l.custom() {
 		now.Status = StatusNotFound // unless it is DELETING: a removal must be finished
 	}
 	return now

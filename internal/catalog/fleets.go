@@ -7,21 +7,27 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// Status is the status of a fleet or of one of its locations. An Anywhere fleet has no others. Source: API reference,
-// FleetStatus.
+// Status is the status of a fleet or of one of its locations. Source: API reference, FleetStatus.
 type Status string
 
-// The states of Anywhere fleets and their locations.
+// The statuses of fleets and their locations. An Anywhere fleet has only those from StatusActive to StatusNotFound.
 const (
 	StatusActive     Status = "ACTIVE"
 	StatusDeleting   Status = "DELETING"
 	StatusTerminated Status = "TERMINATED"
 	StatusNotFound   Status = "NOT_FOUND" // only of a location: it was deleted
+
+	StatusNew         Status = "NEW"
+	StatusDownloading Status = "DOWNLOADING"
+	StatusValidating  Status = "VALIDATING"
+	StatusBuilding    Status = "BUILDING"
+	StatusActivating  Status = "ACTIVATING"
+	StatusError       Status = "ERROR"
 )
 
 const computeTypeAnywhere = "ANYWHERE"
 
-// A Fleet is an Anywhere fleet.
+// A Fleet is an Anywhere fleet or an EC2-type fleet.
 type Fleet struct {
 	ID         string     `cbor:"1,keyasint,omitempty"`
 	Status     Status     `cbor:"2,keyasint,omitempty"`
@@ -29,6 +35,7 @@ type Fleet struct {
 	Terminated event.Time `cbor:"4,keyasint,omitempty"` // zero if not TERMINATED
 	// Runtime is nil when none was given, and again once the fleet is TERMINATED.
 	Runtime *RuntimeConfiguration `cbor:"5,keyasint,omitempty"`
+	Managed *Managed              `cbor:"6,keyasint,omitempty"` // nil: an Anywhere fleet
 	Attributes
 }
 
@@ -37,7 +44,7 @@ type Fleet struct {
 // LimitExceeded, TaggingFailed.
 type CreateFleet struct {
 	ID          string                `cbor:"1,keyasint,omitzero"`
-	ComputeType string                `cbor:"2,keyasint,omitzero"` // "ANYWHERE"; "" means EC2, as in the API
+	ComputeType string                `cbor:"2,keyasint,omitzero"` // "ANYWHERE"
 	Attributes                        // protection policy and metric groups have defaults
 	Locations   []string              `cbor:"3,keyasint,omitzero"`
 	Runtime     *RuntimeConfiguration `cbor:"4,keyasint,omitzero"` // nil: none
@@ -68,7 +75,7 @@ func (c CreateFleet) decide(s *State, now event.Time) ([]Event, error) {
 		return nil, err
 	}
 	if s.liveFleets >= s.limits.Fleets {
-		return nil, fault.New(fault.LimitExceeded, "The limit of %d Anywhere fleets is reached", s.limits.Fleets)
+		return nil, fault.New(fault.LimitExceeded, "The limit of %d fleets is reached", s.limits.Fleets)
 	}
 	tagged, err := s.tagNew(fleetKind+c.ID, c.Tags)
 	if err != nil {
@@ -88,8 +95,7 @@ func (c CreateFleet) decide(s *State, now event.Time) ([]Event, error) {
 // checkRequest rejects invalid requests and unknown locations.
 func (c CreateFleet) checkRequest(s *State) error {
 	if c.ComputeType != computeTypeAnywhere {
-		return fault.New(fault.InvalidRequest, "This service offers fleets of compute type ANYWHERE only: set "+
-			"ComputeType to ANYWHERE. Builds are kept, but no machine runs them yet.")
+		return fault.New(fault.InvalidRequest, "This service offers fleets of compute type ANYWHERE and EC2 only")
 	}
 	if c.Home {
 		return nil
@@ -106,8 +112,8 @@ func (c CreateFleet) checkRequest(s *State) error {
 // notes returns the fleet events of a new fleet.
 func (c CreateFleet) notes() []note {
 	notes := []note{
-		{codeFleetCreated, "Fleet " + c.ID + " was created"},
-		{codeFleetStateActive, "Fleet " + c.ID + " changed state to ACTIVE"},
+		{codeFleetCreated, "Fleet " + c.ID + " was created", ""},
+		{codeFleetStateActive, "Fleet " + c.ID + " changed state to ACTIVE", ""},
 	}
 	for _, location := range c.Locations {
 		notes = append(notes, locationNote(codeLocationStateActive, c.ID, location, StatusActive))
@@ -141,6 +147,7 @@ func (s *State) putFleet(f *Fleet) {
 		s.dues.Set(due(f.Terminated.Add(Retention), dueFleet, f.ID), struct{}{})
 	} else {
 		s.liveFleets++
+		s.refer(f.files().Hash, +1)
 	}
 	for _, w := range creators {
 		s.putCreator(w)
@@ -156,6 +163,7 @@ func (s *State) uncountFleet(id string) {
 		s.dues.Delete(due(f.Terminated.Add(Retention), dueFleet, id))
 	default:
 		s.liveFleets--
+		s.refer(f.files().Hash, -1)
 	}
 }
 
@@ -188,8 +196,15 @@ func (s *State) activeFleet(id string) (*Fleet, error) {
 	return f, nil
 }
 
+// FleetsOf returns those of Fleets that have a build; for "" all.
+func (s *State) FleetsOf(build, after string, limit int) (fleets []*Fleet, more bool) {
+	return page(&s.fleets, "", after, limit, func(f *Fleet) bool {
+		return f.Status != StatusTerminated && (build == "" || f.Managed != nil && f.Managed.Build == build)
+	})
+}
+
 // Fleets returns the fleets that are not TERMINATED with ids after the given one, in order. A limit below 1 is none;
 // more reports that there are further ones.
 func (s *State) Fleets(after string, limit int) (fleets []*Fleet, more bool) {
-	return page(&s.fleets, "", after, limit, func(f *Fleet) bool { return f.Status != StatusTerminated })
+	return s.FleetsOf("", after, limit)
 }

@@ -78,11 +78,14 @@ func readAll(s *State) {
 	s.Machine("box-1")
 	s.Machines()
 	s.MachineTokens()
+	s.AllInstances()
+	s.InstancesOf("box-1")
 	fleets, _ := s.Fleets("", 5)
 	for _, f := range fleets {
 		f.ActivationTimeout()
 		f.MaxConcurrentActivations()
 		s.FleetLocations(f.ID)
+		s.Instances(f.ID, "us-west-2")
 		s.Computes(f.ID, "", "", 1)
 		_, _, _ = s.FleetEvents(f.ID, 0, 0, 0, 1)
 	}
@@ -107,6 +110,13 @@ func readAll(s *State) {
 		DeleteObject{"games", "arena.zip"}, DeleteBucket{"games"},
 		CreateMachineToken{Location: "custom-office"}, DeleteMachineToken{"mt-0505050505050505"},
 		JoinMachine{Name: "box-1"}, DrainMachine{Name: "box-1"}, DeleteMachine{Name: "box-1", Lost: true},
+		CreateManagedFleet{ID: "fleet-2", Managed: Managed{Build: "build-1", Home: "us-west-2"}},
+		CreateInstance{ID: "i-1", Fleet: "fleet-1", Location: "custom-office", Machine: "box-1"},
+		ReportInstance{ID: "i-0123456789abcdef0", Machine: "box-1",
+			InstanceReport: InstanceReport{Stage: StageRunning}},
+		ActivateInstance{ID: "i-0123456789abcdef0"}, TerminateInstance{"i-0123456789abcdef0"},
+		PutInstanceLog{"i-0123456789abcdef0", "box-1", "x"}, DropInstance{"i-0123456789abcdef0"},
+		FailFleet{Fleet: "fleet-1"}, AddFleetLocations{Fleet: "fleet-1", Locations: []string{"us-east-1"}},
 		SealAgain{AccessKey: "AKIAEXAMPLE", From: []byte{0, 1, 254, 255}, To: []byte{1}},
 	} {
 		_, _ = s.Decide(t0, c)

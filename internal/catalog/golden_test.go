@@ -30,7 +30,7 @@ func examples() []any {
 	tags := []Tag{{"stage", "beta"}, {"team", "red"}}
 	logLine := FleetEvent{"fleet-1", 300, "event-1", "SERVER_PROCESS_CRASHED", "Server process ended without a word",
 		t0,
-		2}
+		2, "d4735e3a"}
 	queue := Queue{
 		ID: "queue-1", Name: "harbor", Timeout: 300,
 		Destinations:    []string{"arn:aws:gamelift:us-west-2::fleet/fleet-1"},
@@ -88,6 +88,13 @@ func examples() []any {
 	token := MachineToken{MachineTokenID(hash), hash, "custom-office", t0, t0 + day}
 	machine := Machine{"box-1", "custom-office", bytes.Repeat([]byte{6}, 32), MachineOffer{1500, 2048, "192.0.2.7",
 		"box-1.example.com", 20000, 29999, "v1.2.3", "linux", "arm64"}, true, t0, 3}
+	managed := &Managed{"build-1", BuildFiles{"6b86b273", "5feceb66", 4000, "WINDOWS_2022", "5.4.0"}, "c5.large",
+		"SPOT", []PortRange{{7000, 7100, "0.0.0.0/0", "UDP"}}, "GENERATED", "arn:aws:iam::111122223333:role/games",
+		"SHARED", "us-west-2", stepBuilding, t0}
+	report := InstanceReport{StageFailed, true, "FLEET_ACTIVATION_FAILED", "five crashes in a row"}
+	instance := Instance{"i-0123456789abcdef0", "fleet-1", "us-west-2", "box-1", "build-1", InstanceActive, t0,
+		t0 + day, "d4735e3a", report}
+	rule := ScalingRule{"PercentIdleInstances", 20.5, "GreaterThanThreshold", 20.5, 15, "PercentChangeInCapacity", -10}
 	return []any{
 		&LocationCreated{"custom-office", t0},
 		&LocationDeleted{"custom-office"},
@@ -124,8 +131,8 @@ func examples() []any {
 		&SignInEnded{"signin-1", "ada", ReplayReason},
 		&SignInTouched{"signin-1", t0, t0 + day},
 		&Location{"custom-office", t0},
-		&Fleet{"fleet-1", StatusTerminated, t0, t0 + day, runtime, attributes},
-		&FleetLocation{"fleet-1", "custom-office", StatusDeleting},
+		&Fleet{"fleet-1", StatusTerminated, t0, t0 + day, runtime, managed, attributes},
+		&FleetLocation{"fleet-1", "custom-office", StatusDeleting, Capacity{1, 5, 3}, true, 30},
 		&logLine,
 		&ComputeClaim{"fleet-1", "host/1", "custom-office"},
 		&Alias{"alias-1", "live", "what players see", routing, t0, t0 + day},
@@ -185,6 +192,23 @@ func examples() []any {
 		&MachineDeleted{"box-1"},
 		&machine,
 		&token,
+		&ManagedFleetCreated{"fleet-1", t0, []string{"us-west-2", "custom-office"}, runtime, managed, attributes},
+		&ManagedLocationsAdded{"fleet-1", []string{"custom-cellar", "custom-office"}},
+		&FleetAdvanced{"fleet-1", StatusBuilding, stepBuilding, t0},
+		&FleetLocationAdvanced{"fleet-1", "custom-office", StatusBuilding},
+		&InstanceCreated{instance},
+		&InstanceReported{instance.ID, report},
+		&InstanceStatusSet{instance.ID, InstanceTerminating, t0},
+		&InstanceDropped{instance.ID},
+		&InstanceLogPut{instance.ID, "d4735e3a"},
+		&instance,
+		&CapacitySet{"fleet-1", "custom-office", Capacity{1, 5, 3}, 30},
+		&ScalingStopped{"fleet-1", "custom-office", true},
+		&ScalingPolicyPut{"fleet-1", "less when idle", rule},
+		&ScalingPolicyDeleted{"fleet-1", "less when idle"},
+		&ScalingPolicyActed{"fleet-1", "less when idle", "custom-office", t0},
+		&PortsUpdated{"fleet-1", managed.Ports},
+		&ScalingPolicy{"fleet-1", "less when idle", []ScalingAct{{"custom-office", t0}}, rule},
 	}
 }
 

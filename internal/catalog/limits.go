@@ -4,7 +4,7 @@ package catalog
 // deletes nothing. A zero forbids what it counts.
 type Limits struct {
 	Locations                 int // custom locations
-	Fleets                    int // Anywhere fleets that are not TERMINATED
+	Fleets                    int // that are not TERMINATED
 	LocationsPerFleet         int
 	ComputesPerFleet          int
 	Aliases                   int
@@ -30,6 +30,8 @@ type Limits struct {
 	Objects                   int // of all buckets; those of builds count, but are never refused
 	Machines                  int // that have joined
 	MachineTokens             int // join tokens that were not used
+	Instances                 int // desired ones of all EC2-type fleets
+	ScalingPoliciesPerFleet   int
 }
 
 // DefaultLimits returns limits for a service with one operator: mostly far above the AWS quotas (20 locations, 10
@@ -66,5 +68,7 @@ func DefaultLimits() Limits {
 		Objects:                   100_000,
 		Machines:                  5000,
 		MachineTokens:             1000,
+		Instances:                 10_000,
+		ScalingPoliciesPerFleet:   50,
 	}
 }

@@ -20,6 +20,9 @@ func TestRandomCommands(t *testing.T) {
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			w := &world{r: rand.New(rand.NewPCG(seed, 1)), now: t0}
+			if seed%2 == 0 {
+				w.first = w.managed()
+			}
 			live, journal := New(smallLimits()), []byte(nil)
 			accepted, refused := 0, 0
 			var frozen []*State
@@ -202,6 +205,8 @@ func checkInvariants(t *testing.T, s *State) {
 	checkBuilds(t, s)
 	checkAccess(t, s)
 	checkMachines(t, s)
+	checkInstances(t, s)
+	checkScaling(t, s)
 }
 
 // checkNumbers holds that a fleet's events are numbered without gaps and belong
@@ -223,9 +228,10 @@ func checkNumbers(t *testing.T, s *State) {
 
 // A world makes random commands.
 type world struct {
-	r   *rand.Rand
-	now event.Time
-	ids int
+	r     *rand.Rand
+	now   event.Time
+	ids   int
+	first []Command // before all others
 }
 
 // pass lets time go by: a little, or up to a little after the next deadline.
@@ -346,11 +352,22 @@ func (w *world) resource() string {
 }
 
 func (w *world) command() Command {
+	if len(w.first) > 0 {
+		c := w.first[0]
+		w.first = w.first[1:]
+		return c
+	}
 	if w.r.IntN(3) == 0 {
 		return w.accessCommand()
 	}
 	if w.r.IntN(10) == 0 {
 		return w.machineCommand()
+	}
+	if w.r.IntN(6) == 0 {
+		return w.instanceCommand()
+	}
+	if w.r.IntN(10) == 0 {
+		return w.scalingCommand()
 	}
 	switch w.r.IntN(40) {
 	case 0, 1, 2:

@@ -32,7 +32,7 @@ type ServerProcess struct {
 }
 
 // UpdateRuntimeConfiguration replaces a fleet's runtime configuration, whatever the fleet's status. NotFound;
-// InvalidRequest for more than 50 server processes.
+// InvalidRequest for more than 50 server processes, and for an EC2-type fleet also as at its creation.
 type UpdateRuntimeConfiguration struct {
 	Fleet   string               `cbor:"1,keyasint,omitzero"`
 	Runtime RuntimeConfiguration `cbor:"2,keyasint"`
@@ -45,10 +45,16 @@ type RuntimeConfigurationUpdated struct {
 }
 
 func (c UpdateRuntimeConfiguration) decide(s *State, _ event.Time) ([]Event, error) {
-	if _, err := s.LiveFleet(c.Fleet); err != nil {
+	f, err := s.LiveFleet(c.Fleet)
+	if err != nil {
 		return nil, err
 	}
-	if err := c.Runtime.check(); err != nil {
+	if f.Managed != nil {
+		err = f.Managed.checkRuntime(&c.Runtime)
+	} else {
+		err = c.Runtime.check()
+	}
+	if err != nil {
 		return nil, err
 	}
 	return []Event{&RuntimeConfigurationUpdated{Fleet: c.Fleet, Runtime: c.Runtime.clone()}}, nil
@@ -56,22 +62,28 @@ func (c UpdateRuntimeConfiguration) decide(s *State, _ event.Time) ([]Event, err
 
 func (e *RuntimeConfigurationUpdated) apply(s *State) {
 	s.changeFleet(e.Fleet, func(f *Fleet) { f.Runtime = e.Runtime })
+	s.raiseGenerations(e.Fleet)
 }
 
 // check rejects a runtime configuration with too many server processes.
 func (r *RuntimeConfiguration) check() error {
-	if r == nil {
-		return nil
-	}
-	var sum int64
-	for _, p := range r.ServerProcesses {
-		sum += int64(p.ConcurrentExecutions)
-	}
+	sum := r.Processes()
 	if sum > maxProcesses {
 		return fault.New(fault.InvalidRequest, "RuntimeConfiguration asks for %d server processes on each compute; at "+
 			"most %d are allowed", sum, maxProcesses)
 	}
 	return nil
+}
+
+// Processes returns the number of server processes on each compute; 0 without a configuration.
+func (r *RuntimeConfiguration) Processes() (sum int) {
+	if r == nil {
+		return 0
+	}
+	for _, p := range r.ServerProcesses {
+		sum += int(p.ConcurrentExecutions)
+	}
+	return sum
 }
 
 func (r *RuntimeConfiguration) clone() *RuntimeConfiguration {

@@ -29,6 +29,7 @@ type Config struct {
 	History        time.Duration
 	MaxHistorySize int // MiB
 	MaxBuildSize   int // MiB, unpacked
+	MaxProcessLogs int // MiB
 
 	Listen    string
 	PublicURL string // sent to game servers as GameLiftServiceSdkEndpoint

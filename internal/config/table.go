@@ -47,6 +47,8 @@ func (c *Config) storage() []Setting {
 				"time; 0: no limit"},
 		{"max-build-size", "20480", number(&c.MaxBuildSize, 1, 1<<20),
 			"MiB to which the archive of a build may unpack; larger builds are FAILED"},
+		{"max-process-logs", "10240", number(&c.MaxProcessLogs, 1, 1<<30),
+			"MiB of the stored logs of processes; above it the oldest are deleted before their 14 days"},
 	})
 }
 

@@ -50,7 +50,7 @@ func (h *Handler) admit(serve func(*visit) error) http.HandlerFunc {
 		ctx, cancel := context.WithTimeout(r.Context(), limit)
 		defer cancel()
 		v := &visit{h: h, w: w, r: r, ctx: ctx, limit: limit, from: access.Origin{
-			Address: client.Address, TLS: client.TLS,
+			Address: client.Address, TLS: client.TLS, Host: r.Host,
 			UserAgent: r.UserAgent(), RequestID: uuid.NewString(), Region: h.RegionName}}
 		v.headers()
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)

@@ -28,7 +28,10 @@ const (
 // A buildRunner checks the bytes of builds, one after the other, and deletes bytes to which nothing refers. The builds
 // to check are those of the catalog: after a restart it continues with them.
 type buildRunner struct {
-	wake chan struct{} // with room for one
+	wake       chan struct{} // with room for one
+	assembling chan struct{} // holds an element while an archive is assembled
+
+	kept sync.RWMutex // nothing is deleted while it is held for reading
 
 	mu    sync.Mutex
 	swept bool                     // no sweep is wanted
@@ -36,7 +39,8 @@ type buildRunner struct {
 }
 
 func newBuildRunner() *buildRunner {
-	return &buildRunner{wake: make(chan struct{}, 1), wait: map[string]chan struct{}{}}
+	return &buildRunner{wake: make(chan struct{}, 1), assembling: make(chan struct{}, 1),
+		wait: map[string]chan struct{}{}}
 }
 
 // check wakes the runner.
@@ -130,9 +134,7 @@ func (p *Plane) checkBuild(ctx context.Context, b *catalog.Build) error {
 		return fmt.Errorf("open: %w", err)
 	}
 	defer func() { _ = f.Close() }() // only read
-	content, err := builds.Check(ctx, f, b.Size, builds.Limits{
-		Windows: strings.HasPrefix(b.OperatingSystem, "WINDOWS"), MaxUnpacked: p.cfg.MaxBuildSize,
-	})
+	content, err := builds.Check(ctx, f, b.Size, p.buildLimits(b.OperatingSystem))
 	finish := catalog.FinishBuild{ID: b.ID, Hash: b.Hash, BuildContent: catalog.BuildContent{
 		Tree: content.Tree, Files: content.Files, Unpacked: content.Unpacked}}
 	if hostile, ok := errors.AsType[*builds.Invalid](err); ok {
@@ -147,8 +149,23 @@ func (p *Plane) checkBuild(ctx context.Context, b *catalog.Build) error {
 	return err
 }
 
-// sweepObjects deletes bytes to which nothing refers.
+// buildLimits returns what the files of a build for an operating system are checked against.
+func (p *Plane) buildLimits(operatingSystem string) builds.Limits {
+	return builds.Limits{Windows: strings.HasPrefix(operatingSystem, "WINDOWS"), MaxUnpacked: p.cfg.MaxBuildSize}
+}
+
+// KeepObjects keeps all bytes until the caller calls release, also those to which nothing refers any more.
+func (p *Plane) KeepObjects() (release func()) {
+	p.builds.kept.RLock()
+	return p.builds.kept.RUnlock
+}
+
+// sweepObjects deletes bytes to which nothing refers, unless they are kept: then the next one deletes them.
 func (p *Plane) sweepObjects(ctx context.Context) {
+	if !p.builds.kept.TryLock() {
+		return
+	}
+	defer p.builds.kept.Unlock()
 	bytes, err := p.cfg.Objects.Sweep(ctx, func(hash string) bool { return p.Catalog().Referred(hash) })
 	if err != nil && ctx.Err() == nil {
 		p.cfg.Log.Error("deletion of unused objects failed", "err", err)

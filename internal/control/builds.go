@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -34,16 +35,7 @@ func (p *Plane) CreateBuild(ctx context.Context, in *wire.CreateBuildInput) (*wi
 	if !p.keepsObjects() {
 		return nil, invalid("%s", noObjects)
 	}
-	command := catalog.CreateBuild{
-		ID: "build-" + uuid.NewString(), Name: in.Name, Version: in.Version,
-		OperatingSystem: string(in.OperatingSystem), SDKVersion: in.ServerSdkVersion, Tags: tagsFrom(in.Tags),
-	}
-	if command.OperatingSystem == "" {
-		command.OperatingSystem = string(defaultOperatingSystem)
-	}
-	if command.SDKVersion == "" {
-		command.SDKVersion = defaultSDKVersion
-	}
+	command := newBuild(in)
 	if in.StorageLocation != nil {
 		if err := p.findSource(ctx, in.StorageLocation, &command); err != nil {
 			return nil, err
@@ -61,6 +53,15 @@ func (p *Plane) CreateBuild(ctx context.Context, in *wire.CreateBuildInput) (*wi
 		out.UploadCredentials, out.StorageLocation = p.uploadTo(command.ID)
 	}
 	return out, nil
+}
+
+// newBuild returns the command that creates a build, with a new id.
+func newBuild(in *wire.CreateBuildInput) catalog.CreateBuild {
+	return catalog.CreateBuild{
+		ID: "build-" + uuid.NewString(), Name: in.Name, Version: in.Version,
+		OperatingSystem: string(cmp.Or(in.OperatingSystem, defaultOperatingSystem)),
+		SDKVersion:      cmp.Or(in.ServerSdkVersion, defaultSDKVersion), Tags: tagsFrom(in.Tags),
+	}
 }
 
 // findSource sets the object from which a build is created. One that does not exist makes the build FAILED.

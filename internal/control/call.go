@@ -6,6 +6,7 @@ import "context"
 type Call struct {
 	Principal  string // the access key
 	Invocation string // amz-sdk-invocation-id: the same for all retries of a call; may be ""
+	URL        string // scheme and host that the call was sent to, such as http://localhost:9080; may be ""
 }
 
 type callKey struct{}

@@ -11,8 +11,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// DescribeFleetCapacity returns the number of computes of fleets as their capacity. There is no scaling, so the desired
-// number is the present one.
+// DescribeFleetCapacity returns the capacity of fleets: of an EC2-type fleet the numbers of instances in the home Region,
+// of an Anywhere fleet those of its computes, which nothing scales, so that the desired number is the present one.
 func (cr *catalogReader) DescribeFleetCapacity(ctx context.Context,
 	in *wire.DescribeFleetCapacityInput) (*wire.DescribeFleetCapacityOutput, error) {
 	fleets, next, err := cr.fleetsPage("DescribeFleetCapacity", in.FleetIds, in.Limit, in.NextToken)
@@ -20,7 +20,20 @@ func (cr *catalogReader) DescribeFleetCapacity(ctx context.Context,
 		return nil, err
 	}
 	list, err := counted(ctx, cr, fleets, cr.capacity)
-	return &wire.DescribeFleetCapacityOutput{FleetCapacity: list, NextToken: next}, err
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range fleets {
+		if f.Managed == nil {
+			continue
+		}
+		counts, err := cr.counts(ctx, f.ID, cr.names.Region)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = *cr.instanceCapacity(f, cr.names.Region, counts)
+	}
+	return &wire.DescribeFleetCapacityOutput{FleetCapacity: list, NextToken: next}, nil
 }
 
 // DescribeFleetLocationCapacity is the same for one location.
@@ -31,7 +44,46 @@ func (cr *catalogReader) DescribeFleetLocationCapacity(
 	if err != nil {
 		return nil, err
 	}
-	return &wire.DescribeFleetLocationCapacityOutput{FleetCapacity: cr.capacity(id, in.Location, counts)}, nil
+	capacity := cr.capacity(id, in.Location, counts)
+	if f, ok := cr.Catalog().Fleet(id); ok && f.Managed != nil {
+		capacity = cr.instanceCapacity(f, in.Location, counts)
+	}
+	return &wire.DescribeFleetLocationCapacityOutput{FleetCapacity: capacity}, nil
+}
+
+// instanceCapacity shows the capacity of an EC2-type fleet at a location.
+func (cr *catalogReader) instanceCapacity(f *catalog.Fleet, location string, c fleet.Counts) *wire.FleetCapacity {
+	l, _ := cr.Catalog().FleetLocation(f.ID, location)
+	n := countInstances(cr.Catalog(), f.ID, location)
+	count := func(n int) wire.Opt[int32] { return wire.Some(int32(max(0, n))) }
+	return &wire.FleetCapacity{
+		FleetId: f.ID, FleetArn: cr.FleetARN(f.ID), Location: location,
+		InstanceType: wire.EC2InstanceType(f.Managed.InstanceType),
+		InstanceCounts: &wire.EC2InstanceCounts{
+			DESIRED: wire.Some(l.Capacity.Desired), MINIMUM: wire.Some(l.Capacity.Min),
+			MAXIMUM: wire.Some(l.Capacity.Max),
+			PENDING: count(n.pending), ACTIVE: count(n.active), IDLE: count(n.active - c.BusyComputes),
+			TERMINATING: count(n.terminating),
+		},
+		ManagedCapacityConfiguration: managedCapacity(l.ZeroMinutes),
+	}
+}
+
+// instanceCounts are the numbers of instances of a fleet at a location, by status.
+type instanceCounts struct{ pending, active, terminating int }
+
+func countInstances(view *catalog.State, fleet, location string) (n instanceCounts) {
+	for _, i := range view.Instances(fleet, location) {
+		switch i.Status {
+		case catalog.InstanceActive:
+			n.active++
+		case catalog.InstanceTerminating:
+			n.terminating++
+		default:
+			n.pending++
+		}
+	}
+	return n
 }
 
 func (sh shapes) capacity(fleet, location string, c fleet.Counts) *wire.FleetCapacity {
@@ -118,8 +170,9 @@ func (cr *catalogReader) locationCounts(ctx context.Context, idOrArn,
 	return f.ID, c, err
 }
 
-// DescribeFleetPortSettings returns no permissions: there is no firewall in front of a compute of an Anywhere fleet.
-// For a deleted fleet the answer is empty. Source: API reference.
+// DescribeFleetPortSettings returns the inbound permissions of a fleet, which apply at all its locations. An Anywhere
+// fleet has none: there is no firewall in front of its computes. For a deleted fleet the answer is empty. Source: API
+// reference.
 func (cr *catalogReader) DescribeFleetPortSettings(_ context.Context,
 	in *wire.DescribeFleetPortSettingsInput) (*wire.DescribeFleetPortSettingsOutput, error) {
 	id, view := fleetID(in.FleetId), cr.Catalog()
@@ -134,7 +187,7 @@ func (cr *catalogReader) DescribeFleetPortSettings(_ context.Context,
 		return nil, notFound("Fleet %s has no location %s", f.ID, in.Location)
 	}
 	return &wire.DescribeFleetPortSettingsOutput{
-		FleetId: f.ID, FleetArn: cr.FleetARN(f.ID), InboundPermissions: []wire.IpPermission{}, Location: in.Location,
+		FleetId: f.ID, FleetArn: cr.FleetARN(f.ID), InboundPermissions: inboundPermissions(f), Location: in.Location,
 	}, nil
 }
 
@@ -222,19 +275,6 @@ func (cr *catalogReader) CountsOfShard(ctx context.Context, shard int) (map[flee
 type roomCounts struct {
 	id     fleet.RoomID
 	counts fleet.Counts
-}
-
-// DescribeScalingPolicies answers with an empty list: nothing is scaled.
-func (cr *catalogReader) DescribeScalingPolicies(_ context.Context,
-	in *wire.DescribeScalingPoliciesInput) (*wire.DescribeScalingPoliciesOutput, error) {
-	f, err := cr.liveFleet(in.FleetId)
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := cr.Catalog().FleetLocation(f.ID, in.Location); in.Location != "" && !ok {
-		return nil, notFound("Fleet %s has no location %s", f.ID, in.Location)
-	}
-	return &wire.DescribeScalingPoliciesOutput{ScalingPolicies: []wire.ScalingPolicy{}}, nil
 }
 
 // DescribeVpcPeeringAuthorizations answers with an empty list: there are no VPCs.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
@@ -19,6 +20,9 @@ import (
 // because a restarted agent registers again; the same name with another address or location is a ConflictException.
 func (p *Plane) RegisterCompute(ctx context.Context,
 	in *wire.RegisterComputeInput) (*wire.RegisterComputeOutput, error) {
+	if err := p.refuseInstances(in.FleetId); err != nil {
+		return nil, err
+	}
 	switch {
 	case in.Location == "":
 		return nil, invalid("Location is required for Anywhere compute type.")
@@ -51,7 +55,26 @@ func (p *Plane) RegisterCompute(ctx context.Context,
 // reference, Compute.ComputeStatus.
 const computeActive wire.ComputeStatus = "Active"
 
-func (sh shapes) compute(room fleet.RoomID, c *fleet.Compute) *wire.Compute {
+// refuseInstances rejects a change of the computes of an EC2-type fleet.
+func (p *Plane) refuseInstances(fleetIDOrArn string) error {
+	if f, err := p.liveFleet(fleetIDOrArn); err == nil && f.Managed != nil {
+		return invalid("Fleet %s is of compute type EC2: the service registers and deregisters its instances itself",
+			f.ID)
+	}
+	return nil
+}
+
+// compute returns a compute as the API shows it. One of an EC2-type fleet is an instance.
+func (cr *catalogReader) compute(room fleet.RoomID, c *fleet.Compute) *wire.Compute {
+	out := cr.anywhereCompute(room, c)
+	if f, err := cr.Catalog().LiveFleet(string(room.Fleet)); err == nil && f.Managed != nil {
+		out.Type, out.InstanceId = wire.EC2InstanceType(f.Managed.InstanceType), c.Name
+		out.OperatingSystem = wire.OperatingSystem(f.Managed.Files.OperatingSystem)
+	}
+	return out
+}
+
+func (sh shapes) anywhereCompute(room fleet.RoomID, c *fleet.Compute) *wire.Compute {
 	return &wire.Compute{
 		FleetId: string(room.Fleet), FleetArn: sh.names.FleetARN(string(room.Fleet)),
 		ComputeName: c.Name, ComputeArn: sh.computeArn(c.Name), ComputeStatus: computeActive, Location: room.Location,
@@ -107,6 +130,9 @@ func (p *Plane) DescribeCompute(ctx context.Context,
 
 // DeregisterCompute removes a compute. Its processes and game sessions end.
 func (p *Plane) DeregisterCompute(ctx context.Context, in *wire.DeregisterComputeInput) error {
+	if err := p.refuseInstances(in.FleetId); err != nil {
+		return err
+	}
 	room, name, err := p.computePlace(in.FleetId, in.ComputeName)
 	if err != nil {
 		return err
@@ -125,15 +151,24 @@ func (p *Plane) GetComputeAuthToken(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	grant, err := router.AskRoom[fleet.TokenGrant](ctx, p.Router, room, fleet.IssueToken{Compute: name})
+	token, expires, err := p.authToken(ctx, room, name)
 	if err != nil {
 		return nil, err
 	}
 	return &wire.GetComputeAuthTokenOutput{
 		FleetId: string(room.Fleet), FleetArn: p.FleetARN(string(room.Fleet)), ComputeName: name,
-		ComputeArn: p.computeArn(name), AuthToken: p.secrets.AuthToken(room, name, grant.Token.Serial),
-		ExpirationTimestamp: grant.Token.Expires.Time(),
+		ComputeArn: p.computeArn(name), AuthToken: token, ExpirationTimestamp: expires.Time(),
 	}, nil
+}
+
+// authToken returns the token of a compute. NotFound.
+func (p *Plane) authToken(ctx context.Context, room fleet.RoomID, name string) (token string, expires event.Time,
+	err error) {
+	grant, err := router.AskRoom[fleet.TokenGrant](ctx, p.Router, room, fleet.IssueToken{Compute: name})
+	if err != nil {
+		return "", 0, err
+	}
+	return p.secrets.AuthToken(room, name, grant.Token.Serial), grant.Token.Expires, nil
 }
 
 // ListCompute lists the computes of a fleet, or of one of its locations. All are Active, so the filter for IMPAIRED

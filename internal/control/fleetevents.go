@@ -14,6 +14,7 @@ type fleetEvent struct {
 	ID, Code, Message string
 	At                event.Time
 	Count             int32
+	Log               string // hash of the output of an installation; "": none
 }
 
 // DescribeFleetEvents lists the events of a fleet, newest first. Deleted fleets keep their events for a while.
@@ -42,11 +43,15 @@ func (p *Plane) DescribeFleetEvents(ctx context.Context,
 		out.NextToken = pages.Token(fleetEvent{ID: events[size-1].ID, At: events[size-1].At})
 	}
 	for _, e := range events {
-		out.Events = append(out.Events, wire.Event{
+		shown := wire.Event{
 			EventId: e.ID, ResourceId: id, EventCode: wire.EventCode(e.Code), Message: e.Message,
 			EventTime: e.At.Time(),
 			Count:     wire.Some(int64(max(1, e.Count))),
-		})
+		}
+		if e.Log != "" {
+			shown.PreSignedLogUrl = callOf(ctx).URL + p.shownPath(e.Log)
+		}
+		out.Events = append(out.Events, shown)
 	}
 	return out, nil
 }
@@ -59,7 +64,8 @@ func (p *Plane) fleetEvents(ctx context.Context, id string, from, to event.Time)
 	}
 	var events []fleetEvent
 	for _, e := range own {
-		events = append(events, fleetEvent{ID: e.ID, Code: e.Code, Message: e.Message, At: e.At, Count: e.Count})
+		events = append(events, fleetEvent{ID: e.ID, Code: e.Code, Message: e.Message, At: e.At, Count: e.Count,
+			Log: e.Log})
 	}
 	rooms, err := p.Rooms(ctx, id, "")
 	if err != nil {

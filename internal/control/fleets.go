@@ -13,18 +13,16 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// CreateFleet creates an Anywhere fleet, which is ACTIVE immediately.
+// CreateFleet creates an Anywhere fleet, which is ACTIVE immediately, or an EC2-type fleet, which is NEW.
 func (p *Plane) CreateFleet(ctx context.Context, in *wire.CreateFleetInput) (*wire.CreateFleetOutput, error) {
+	if in.ComputeType == "" || in.ComputeType == wire.ComputeTypeEc2 {
+		return p.createManagedFleet(ctx, in)
+	}
 	if err := refuseManaged(in); err != nil {
 		return nil, err
 	}
 	command := catalog.CreateFleet{
-		ID: "fleet-" + uuid.NewString(), ComputeType: string(in.ComputeType),
-		Attributes: catalog.Attributes{
-			Name: in.Name, Description: in.Description, Cost: cost(in.AnywhereConfiguration),
-			ProtectionPolicy: catalog.ProtectionPolicy(in.NewGameSessionProtectionPolicy),
-			CreationLimit:    creationLimit(in.ResourceCreationLimitPolicy), MetricGroups: in.MetricGroups,
-		},
+		ID: "fleet-" + uuid.NewString(), ComputeType: string(in.ComputeType), Attributes: attributesFrom(in),
 		Runtime: runtimeFrom(in.RuntimeConfiguration), Tags: tagsFrom(in.Tags),
 	}
 	for _, l := range in.Locations {
@@ -34,19 +32,29 @@ func (p *Plane) CreateFleet(ctx context.Context, in *wire.CreateFleetInput) (*wi
 	if err := p.Change(ctx, command); err != nil {
 		return nil, err
 	}
-	f, err := p.Catalog().LiveFleet(command.ID)
+	return p.fleetCreated(command.ID, command.Locations)
+}
+
+// fleetCreated answers the creation of a fleet with locations.
+func (p *Plane) fleetCreated(id string, locations []string) (*wire.CreateFleetOutput, error) {
+	f, err := p.Catalog().LiveFleet(id)
 	if err != nil {
 		return nil, err
 	}
-	states := p.locationStates(command.ID, command.Locations)
+	states := p.locationStates(id, locations)
 	return &wire.CreateFleetOutput{FleetAttributes: p.fleetAttributes(f), LocationStates: states}, nil
+}
+
+func attributesFrom(in *wire.CreateFleetInput) catalog.Attributes {
+	return catalog.Attributes{
+		Name: in.Name, Description: in.Description, Cost: cost(in.AnywhereConfiguration),
+		ProtectionPolicy: catalog.ProtectionPolicy(in.NewGameSessionProtectionPolicy),
+		CreationLimit:    creationLimit(in.ResourceCreationLimitPolicy), MetricGroups: in.MetricGroups,
+	}
 }
 
 // refuseManaged rejects members that only apply to instances that the service itself launches.
 func refuseManaged(in *wire.CreateFleetInput) error {
-	if in.ComputeType != wire.ComputeTypeAnywhere {
-		return nil // the catalog says why no other type is offered
-	}
 	var member string
 	switch {
 	case in.BuildId != "":
@@ -103,6 +111,9 @@ func (sh shapes) fleetAttributes(f *catalog.Fleet) *wire.FleetAttributes {
 			PolicyPeriodInMinutes:     wire.Some(l.PeriodMinutes),
 		}
 	}
+	if f.Managed != nil {
+		sh.addManaged(a, f.Managed)
+	}
 	return a
 }
 
@@ -140,13 +151,19 @@ func (cr *catalogReader) DescribeFleetAttributes(_ context.Context,
 	return &wire.DescribeFleetAttributesOutput{FleetAttributes: shown(fleets, cr.fleetAttributes), NextToken: next}, nil
 }
 
-// ListFleets lists the ids of all fleets. A filter for a build or a script finds none, because no fleet has one.
+// ListFleets lists the ids of all fleets, or of those of a build. A filter for a script finds none, because no fleet
+// has one.
 func (cr *catalogReader) ListFleets(_ context.Context, in *wire.ListFleetsInput) (*wire.ListFleetsOutput, error) {
 	out := &wire.ListFleetsOutput{FleetIds: []string{}}
-	if in.BuildId != "" || in.ScriptId != "" {
+	if in.ScriptId != "" {
 		return out, nil
 	}
-	fleets, next, err := cr.fleetsPage("ListFleets", nil, in.Limit, in.NextToken)
+	build := buildID(in.BuildId)
+	fleets, next, err := page(cr.secrets.Pages("ListFleets", build), in.NextToken,
+		func(after string) ([]*catalog.Fleet, bool) {
+			return cr.Catalog().FleetsOf(build, after, pageSize(in.Limit))
+		},
+		func(f *catalog.Fleet) string { return f.ID })
 	for _, f := range fleets {
 		out.FleetIds = append(out.FleetIds, f.ID)
 	}
@@ -170,11 +187,19 @@ func (p *Plane) UpdateFleetAttributes(ctx context.Context,
 	return &wire.UpdateFleetAttributesOutput{FleetId: command.Fleet, FleetArn: p.FleetARN(command.Fleet)}, nil
 }
 
-// DeleteFleet deletes a fleet that has no game session, after deregistering its computes.
+// DeleteFleet deletes an Anywhere fleet that has no game session, after deregistering its computes. An EC2-type fleet
+// is deleted when its instances have ended.
 func (p *Plane) DeleteFleet(ctx context.Context, in *wire.DeleteFleetInput) error {
 	id := fleetID(in.FleetId)
-	if _, err := p.Catalog().LiveFleet(id); err != nil {
+	f, err := p.Catalog().LiveFleet(id)
+	switch {
+	case err != nil:
 		return err
+	case f.Managed != nil:
+		if err := p.Change(ctx, catalog.DeleteFleet{Fleet: id}); err != nil {
+			return err
+		}
+		return p.finishFleet(ctx, id)
 	}
 	counts, err := p.counts(ctx, id, "")
 	switch {
@@ -189,10 +214,14 @@ func (p *Plane) DeleteFleet(ctx context.Context, in *wire.DeleteFleetInput) erro
 	return p.finishFleet(ctx, id)
 }
 
-// finishFleet empties a fleet that is DELETING and makes it TERMINATED. It may be repeated after any step.
+// finishFleet empties a fleet that is DELETING and makes it TERMINATED, unless it has instances. It may be repeated
+// after any step.
 func (p *Plane) finishFleet(ctx context.Context, id string) error {
 	p.finishing.Lock()
 	defer p.finishing.Unlock()
+	if len(p.Catalog().Instances(id, "")) > 0 {
+		return nil
+	}
 	for _, l := range p.Catalog().FleetLocations(id) {
 		if err := p.clearRoom(ctx, fleet.RoomID{Fleet: fleet.ID(id), Location: l.Location}); err != nil {
 			return err
@@ -286,12 +315,13 @@ func (p *Plane) finishLocations(ctx context.Context, id string, names []string) 
 	return nil
 }
 
-// finishLocation empties a location that is removed from its fleet. It may be repeated after any step; a location that
-// was added again meanwhile keeps its computes.
+// finishLocation empties a location that is removed from its fleet, unless it has instances. It may be repeated after
+// any step; a location that was added again meanwhile keeps its computes.
 func (p *Plane) finishLocation(ctx context.Context, id, name string) error {
 	p.finishing.Lock()
 	defer p.finishing.Unlock()
-	if l, ok := p.Catalog().FleetLocation(id, name); !ok || l.Status == catalog.StatusActive {
+	l, ok := p.Catalog().FleetLocation(id, name)
+	if !ok || l.Status != catalog.StatusDeleting || len(p.Catalog().Instances(id, name)) > 0 {
 		return nil
 	}
 	if err := p.clearRoom(ctx, fleet.RoomID{Fleet: fleet.ID(id), Location: name}); err != nil {
@@ -318,7 +348,11 @@ func (cr *catalogReader) DescribeFleetLocationAttributes(
 		}
 	}
 	for _, state := range cr.locationStates(f.ID, names) {
-		out.LocationAttributes = append(out.LocationAttributes, wire.LocationAttributes{LocationState: &state})
+		attributes := wire.LocationAttributes{LocationState: &state}
+		if l, _ := cr.Catalog().FleetLocation(f.ID, state.Location); l.Stopped {
+			attributes.StoppedActions = []wire.FleetAction{wire.FleetActionAutoScaling}
+		}
+		out.LocationAttributes = append(out.LocationAttributes, attributes)
 	}
 	return out, nil
 }

@@ -73,6 +73,9 @@ func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSession
 	}
 	if g == nil && err == nil {
 		g, err = p.createOnProcess(ctx, f, room, command)
+		if fault.Is(err, fault.FleetCapacityExceeded) {
+			p.scaleFromZero(ctx, room)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -95,17 +98,27 @@ func (p *Plane) placeGameSession(in *wire.CreateGameSessionInput) (*catalog.Flee
 	}
 	location := in.Location
 	if location == "" {
-		// With one location there is nothing to choose.
-		locations := p.Catalog().FleetLocations(f.ID)
-		if len(locations) != 1 {
-			return nil, fleet.RoomID{}, invalid("Location is required: fleet %s has %d locations", f.ID, len(locations))
+		if location, err = p.onlyLocation(f); err != nil {
+			return nil, fleet.RoomID{}, err
 		}
-		location = locations[0].Location
 	}
 	if l, ok := p.Catalog().FleetLocation(f.ID, location); !ok || l.Status == catalog.StatusDeleting {
 		return nil, fleet.RoomID{}, invalid("Fleet %s has no location %s", f.ID, location)
 	}
 	return f, fleet.RoomID{Fleet: fleet.ID(f.ID), Location: location}, nil
+}
+
+// onlyLocation returns where a game session is created that names no location: at the home of an EC2-type fleet, and of
+// an Anywhere fleet where there is nothing to choose.
+func (p *Plane) onlyLocation(f *catalog.Fleet) (string, error) {
+	if f.Managed != nil {
+		return f.Managed.Home, nil
+	}
+	locations := p.Catalog().FleetLocations(f.ID)
+	if len(locations) != 1 {
+		return "", invalid("Location is required: fleet %s has %d locations", f.ID, len(locations))
+	}
+	return locations[0].Location, nil
 }
 
 // gameSessionID returns the last segment of the new game session's ARN: the caller's token, or an id that follows from

@@ -56,6 +56,6 @@ func TestRefusedOperationsAnswerWithAModelledException(t *testing.T) {
 		}
 	}
 	w.refused(fault.UnsupportedRegion, "CreateContainerFleet", `{"FleetRoleArn":"arn:aws:iam::111122223333:role/r"}`)
-	w.refused(fault.InvalidRequest, "DescribeInstances", `{"FleetId":"fleet-1"}`)
+	w.refused(fault.NotFound, "DescribeInstances", `{"FleetId":"fleet-1"}`)
 	w.refused(fault.NotFound, "DeleteScalingPolicy", `{"FleetId":"fleet-1","Name":"p"}`)
 }

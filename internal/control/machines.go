@@ -35,6 +35,7 @@ type MachineRow struct {
 	Load          *float64        `json:"load,omitempty"`          // average of running threads; nil: not known
 	FreeMemoryMiB *int64          `json:"freeMemoryMiB,omitempty"` // nil: not known
 
+	Instances  int    `json:"instances"`
 	Generation uint64 `json:"generation"`         // of the state that is wanted
 	Acting     uint64 `json:"observedGeneration"` // of the state that the machine acts on; 0: not known
 }
@@ -74,7 +75,7 @@ type MachineTokenCreated struct {
 
 func newMachines(p *Plane) *machines.Machines {
 	c := machines.Config{Catalog: p.Router, RegionID: p.cfg.Region + "/" + p.secrets.RegionID(), Clock: p.cfg.Clock,
-		Log: p.cfg.Log}
+		Log: p.cfg.Log, Wanted: p.wantedInstances, Token: p.instanceToken, Changed: p.wakeInstances}
 	if p.cfg.Cluster != nil {
 		c.Others = p.cfg.Cluster.Machines
 	}
@@ -112,17 +113,18 @@ func (p *Plane) Machines(ctx context.Context, q MachineQuery) (*MachineList, err
 			list.NextToken = pages.Token(list.Machines[q.Limit-1].Name)
 			return list, nil
 		}
-		list.Machines = append(list.Machines, machineRow(&m))
+		list.Machines = append(list.Machines, p.machineRow(&m))
 	}
 	return list, nil
 }
 
-func machineRow(m *machines.Machine) MachineRow {
+func (p *Plane) machineRow(m *machines.Machine) MachineRow {
 	row := MachineRow{
 		Name: m.Name, Location: m.Location, Status: m.Status, Drained: m.Drained,
 		CPUs: float64(m.Offer.MilliCPUs) / 1000, MemoryMiB: m.Offer.MemoryMiB, IP: m.Offer.IP, DNS: m.Offer.DNS,
 		Version: m.Offer.Version, OS: m.Offer.OS, Arch: m.Offer.Arch, JoinTime: m.Joined.Time(), Load: m.Load,
 		FreeMemoryMiB: m.FreeMemoryMiB, Generation: m.Machine.Generation, Acting: m.Generation,
+		Instances: len(p.Catalog().InstancesOf(m.Name)),
 	}
 	if !m.Seen.IsZero() {
 		row.LastReport = new(m.Seen.UTC())
@@ -142,7 +144,7 @@ func (p *Plane) Machine(ctx context.Context, name string) (*MachineRow, error) {
 	if !ok {
 		return nil, notFound("Machine %.200s not found", name)
 	}
-	return new(machineRow(&list[i])), nil
+	return new(p.machineRow(&list[i])), nil
 }
 
 // DrainMachine drains a machine, or ends that. NotFound.

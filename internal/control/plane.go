@@ -1,10 +1,12 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/muster-gg/muster/internal/control/history"
 	"github.com/muster-gg/muster/internal/control/idp"
 	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/logs"
 	"github.com/muster-gg/muster/internal/machines"
 	"github.com/muster-gg/muster/internal/objects"
 	"github.com/muster-gg/muster/internal/objects/copies"
@@ -59,6 +62,10 @@ type Config struct {
 	Objects      *objects.Store // of the bytes of builds; nil: builds are refused
 	Copies       int            // how many nodes of a cluster keep the bytes of an object
 	MaxBuildSize int64          // of the files of a build, in bytes
+	Logs         *logs.Store    // of processes that have ended; nil: they are not stored
+
+	ActivationTimeout time.Duration // how long an EC2-type fleet may take until it is ACTIVE; 0: the default
+	ReplaceAfter      time.Duration // how long a machine is lost before its instances are replaced; 0: the default
 
 	SnapshotEvery shard.SnapshotEvery // zero: the default
 	FinalSnapshot bool                // write snapshots at a graceful stop
@@ -112,6 +119,8 @@ type Plane struct {
 	builds   *buildRunner
 	copies   *copies.Copies // of the bytes of objects on other nodes; nil: this process keeps all
 
+	instancesNews chan struct{} // with room for one: wakes the driver of instances
+
 	finishing sync.Mutex // held while a deletion is finished
 }
 
@@ -133,10 +142,12 @@ func New(cfg Config) (*Plane, error) {
 	if cfg.HistoryKept == 0 {
 		cfg.HistoryKept = 30 * 24 * time.Hour
 	}
+	cfg.ActivationTimeout = cmp.Or(cfg.ActivationTimeout, DefaultActivationTimeout)
+	cfg.ReplaceAfter = cmp.Or(cfg.ReplaceAfter, DefaultReplaceAfter)
 	if cfg.Cluster == nil {
 		cfg.Settings.Level = region.MaxLevel // no other node must be able to read it
 	}
-	p := &Plane{cfg: cfg, builds: newBuildRunner()}
+	p := &Plane{cfg: cfg, builds: newBuildRunner(), instancesNews: make(chan struct{}, 1)}
 	p.secrets = secrets
 	p.shapes = shapes{router.Names{Region: cfg.Region, Account: cfg.Account}, cfg.SDKEndpoint, cfg.AgentEndpoint}
 	p.legacy = newLegacyServers(p, cfg.Legacy)
@@ -166,8 +177,9 @@ func New(cfg Config) (*Plane, error) {
 	p.drivers = drivers.New(drivers.Config{
 		Region: cfg.Region, Account: cfg.Account, Router: p.Router, Processes: p.processes, History: p.history,
 		Cluster: cfg.Cluster, Feed: cfg.Feed, EventID: secrets.EventID, RuleSet: p.ruleSets.of,
-		StartPlacement: p.startPlacement, FinishDeletions: p.finishDeletions, Others: cfg.Drivers,
-		Clock: cfg.Clock, Log: cfg.Log,
+		StartPlacement: p.startPlacement, FinishDeletions: p.finishDeletions,
+		Others: append(slices.Clone(cfg.Drivers), p.runInstances, p.runScaling),
+		Clock:  cfg.Clock, Log: cfg.Log,
 	})
 	return p, nil
 }
@@ -209,6 +221,7 @@ func (p *Plane) observe(c *router.Commit) {
 	p.processes.Observe(c)
 	p.agents.Observe(c)
 	p.machines.Observe(c)
+	p.observeInstances(c)
 	p.notifyWatches(c)
 	p.changes.NotifyAll()
 	p.drivers.Observe(c)
@@ -233,7 +246,7 @@ func (p *Plane) Run(ctx context.Context) error {
 	group.Go(func() error { return p.history.Run(ctx) })
 	group.Go(func() error { return p.Access.Run(ctx) })
 	for _, run := range []func(context.Context) error{
-		p.drivers.Run, p.processes.Run, p.machines.Run, p.runBuilds, p.runCopies,
+		p.drivers.Run, p.processes.Run, p.machines.Run, p.runBuilds, p.runCopies, p.runLogs,
 	} {
 		group.Go(func() error {
 			if err := p.WaitServing(ctx); err != nil {

@@ -99,11 +99,13 @@ func (e *ProcessExited) apply(r *Room) {
 	r.keepUpWith(nil, p)
 }
 
-// StopCompute reports that a compute is being stopped, so its processes are asked to end; with Stopped, they have
-// ended. The compute stays registered: its agent may start again. It can be repeated.
+// StopCompute reports that a compute is being stopped, so its processes are asked to end: with Idle only those without
+// a game session; with Stopped, they have ended. The compute stays registered: its agent may start again. It can be
+// repeated.
 type StopCompute struct {
 	Name    string `cbor:"1,keyasint,omitzero"`
 	Stopped bool   `cbor:"2,keyasint,omitzero"`
+	Idle    bool   `cbor:"3,keyasint,omitzero"` // from catalog.InstanceLevel on
 }
 
 func (c StopCompute) decide(r *Room, now event.Time) ([]any, error) {
@@ -116,7 +118,7 @@ func (c StopCompute) decide(r *Room, now event.Time) ([]any, error) {
 		case p.Status == ProcessEnded:
 		case c.Stopped:
 			events = append(events, r.end(p, EndedWithCompute, now)...)
-		case p.TerminateBy == 0:
+		case p.TerminateBy == 0 && (!c.Idle || p.Status != ProcessHosting):
 			by := now.Add(r.settings.TerminationGrace)
 			events = append(events, &ProcessAskedToEnd{ProcessKey: p.ProcessKey, By: by})
 		}

@@ -96,16 +96,18 @@ var scriptCommands = map[string]func(a *arguments) Command{
 	"RegisterCompute": func(a *arguments) Command {
 		return RegisterCompute{Name: a.word(0), IPAddress: "10.0.0.1"}
 	},
-	"DeregisterCompute":    func(a *arguments) Command { return DeregisterCompute{a.word(0)} },
-	"IssueToken":           func(a *arguments) Command { return IssueToken{a.word(0)} },
-	"LoseProcess":          func(a *arguments) Command { return LoseProcess{ProcessKey: a.process()} },
-	"Interrupt":            func(*arguments) Command { return Interrupt{} },
-	"ReadyProcess":         func(a *arguments) Command { return ReadyProcess{ProcessKey: a.process(), Port: 7777} },
-	"ReleaseProcess":       func(a *arguments) Command { return ReleaseProcess{a.process(), a.word(1)} },
-	"MoveProcess":          func(a *arguments) Command { return MoveProcess{a.process()} },
-	"EndProcess":           func(a *arguments) Command { return EndProcess{a.process()} },
-	"ExitProcess":          func(a *arguments) Command { return ExitProcess{a.process(), ExitReason(a.word(1))} },
-	"StopCompute":          func(a *arguments) Command { return StopCompute{a.word(0), a.named["stopped"] != ""} },
+	"DeregisterCompute": func(a *arguments) Command { return DeregisterCompute{a.word(0)} },
+	"IssueToken":        func(a *arguments) Command { return IssueToken{a.word(0)} },
+	"LoseProcess":       func(a *arguments) Command { return LoseProcess{ProcessKey: a.process()} },
+	"Interrupt":         func(*arguments) Command { return Interrupt{} },
+	"ReadyProcess":      func(a *arguments) Command { return ReadyProcess{ProcessKey: a.process(), Port: 7777} },
+	"ReleaseProcess":    func(a *arguments) Command { return ReleaseProcess{a.process(), a.word(1)} },
+	"MoveProcess":       func(a *arguments) Command { return MoveProcess{a.process()} },
+	"EndProcess":        func(a *arguments) Command { return EndProcess{a.process()} },
+	"ExitProcess":       func(a *arguments) Command { return ExitProcess{a.process(), ExitReason(a.word(1))} },
+	"StopCompute": func(a *arguments) Command {
+		return StopCompute{a.word(0), a.named["stopped"] != "", a.named["idle"] != ""}
+	},
 	"ReportHealth":         func(a *arguments) Command { return ReportHealth{a.process(), a.word(1) == "good"} },
 	"ActivateGameSession":  func(a *arguments) Command { return ActivateGameSession{a.process(), a.word(1)} },
 	"TerminateGameSession": func(a *arguments) Command { return TerminateGameSession{a.word(0)} },

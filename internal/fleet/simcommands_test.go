@@ -82,7 +82,7 @@ func (s *simulation) processCommand() Command {
 func (s *simulation) agentCommand(k ProcessKey) Command {
 	switch s.rng.IntN(6) {
 	case 0:
-		return StopCompute{Name: k.Compute, Stopped: s.chance(30)}
+		return StopCompute{Name: k.Compute, Stopped: s.chance(30), Idle: s.chance(30)}
 	case 1:
 		k = s.processKey()
 	case 2:

@@ -56,7 +56,7 @@ type ConsistentSnapshot interface {
 	LastEvent() (last uint64)
 	Positions(ctx context.Context) (map[string]uint64, error)
 
-	// Close lets the engine delete records and snapshots again.
+	// Close lets the engine delete records and snapshots again. Further calls have no effect.
 	Close()
 }
 

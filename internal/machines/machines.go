@@ -5,10 +5,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jonboulle/clockwork"
+	"golang.org/x/time/rate"
 
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
 	"github.com/muster-gg/muster/internal/catalog"
@@ -37,6 +41,8 @@ type Request struct {
 type Connection interface {
 	// Observed processes a report. An error ends the connection.
 	Observed(ctx context.Context, o *protocol.Observed) error
+	// Token answers a request for the token of an instance's compute.
+	Token(ctx context.Context, r *protocol.TokenRequest) *protocol.Token
 	// Disconnected reports that the socket has closed. It returns at once.
 	Disconnected()
 }
@@ -47,12 +53,20 @@ type Catalog interface {
 	Change(ctx context.Context, c catalog.Command) error
 }
 
-// Config configures the connections. All fields but Others are required.
+// Config configures the connections. The functions may be nil, all other fields are required.
 type Config struct {
 	Catalog  Catalog
 	RegionID string // differs from that of any other region
 	Clock    clockwork.Clock
 	Log      *slog.Logger
+
+	// Wanted returns the instances that a machine has to run. nil: none.
+	Wanted func(s *catalog.State, machine string) []protocol.Instance
+	// Token returns the token of the compute of an instance, which the machine has. The error is a *fault.Error.
+	// It is called only with Wanted.
+	Token func(ctx context.Context, instance *catalog.Instance) (*protocol.Token, error)
+	// Changed is called when a machine has connected or disconnected; it returns at once. nil: nothing is.
+	Changed func()
 
 	// Others returns what the Shared of the nodes that are up, this one included, returned. nil: there is one node.
 	Others func(ctx context.Context) [][]byte
@@ -106,7 +120,15 @@ type connection struct {
 	mu      sync.Mutex
 	pushed  uint64    // the generation of the last Wanted; 0: none
 	changed time.Time // when an offer was last stored
+	reports *rate.Limiter
 }
+
+// The stages that a machine reports are stored at most this often, so that a faulty one does not fill the journal. A
+// later report repeats what was left out.
+const (
+	storedPerSecond = 20
+	storedAtOnce    = 2 * protocol.MaxInstances
+)
 
 var errReplaced = fault.New(fault.ServiceUnavailable, "The machine has opened another connection.")
 
@@ -124,7 +146,7 @@ func (all *Machines) Join(ctx context.Context, r Request) (Connection, error) {
 		}
 	}
 	c := &connection{all: all, name: join.Name, key: string(join.Key), push: r.Push, end: r.End,
-		changed: all.Clock.Now()}
+		changed: all.Clock.Now(), reports: rate.NewLimiter(storedPerSecond, storedAtOnce)}
 	all.mu.Lock()
 	old := all.open[c.name]
 	all.open[c.name] = c
@@ -137,7 +159,14 @@ func (all *Machines) Join(ctx context.Context, r Request) (Connection, error) {
 		c.Disconnected()
 		return nil, err
 	}
+	all.hasChanged()
 	return c, nil
+}
+
+func (all *Machines) hasChanged() {
+	if all.Changed != nil {
+		all.Changed()
+	}
 }
 
 // isSame reports whether a join changes nothing.
@@ -169,7 +198,11 @@ func (c *connection) pushWanted(s *catalog.State) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m.Generation > c.pushed {
-		c.push(&protocol.Wanted{Generation: m.Generation, Drain: m.Drained, Instances: []protocol.Instance{},
+		instances := []protocol.Instance{}
+		if c.all.Wanted != nil {
+			instances = append(instances, c.all.Wanted(s, c.name)...)
+		}
+		c.push(&protocol.Wanted{Generation: m.Generation, Drain: m.Drained, Instances: instances,
 			ReportSeconds: int(protocol.ReportInterval.Seconds()), LostSeconds: int(protocol.LostAfter.Seconds())})
 		c.pushed = m.Generation
 	}
@@ -181,13 +214,32 @@ func (all *Machines) Observe(commit *router.Commit) {
 	if !commit.HasView {
 		return
 	}
+	changed := false // of instances
 	for _, f := range commit.Facts {
 		switch e := f.Body.(type) {
 		case *catalog.MachineDrainSet:
 			all.wake(e.Name, commit.View.Catalog())
 		case *catalog.MachineDeleted:
 			all.wake(e.Name, commit.View.Catalog())
+		case *catalog.InstanceCreated:
+			all.wake(e.Machine, commit.View.Catalog())
+		case *catalog.InstanceStatusSet, *catalog.InstanceDropped, *catalog.RuntimeConfigurationUpdated,
+			*catalog.FleetTerminated, *catalog.FleetLocationRemoved:
+			changed = true
 		}
+	}
+	if changed {
+		all.wakeAll(commit.View.Catalog())
+	}
+}
+
+// wakeAll has all connections send what is wanted now, if that has changed.
+func (all *Machines) wakeAll(s *catalog.State) {
+	all.mu.Lock()
+	open := slices.Collect(maps.Keys(all.open))
+	all.mu.Unlock()
+	for _, name := range open {
+		all.wake(name, s)
 	}
 }
 
@@ -213,12 +265,61 @@ func (c *connection) Observed(ctx context.Context, o *protocol.Observed) error {
 	if err := c.pushWanted(s); err != nil {
 		return err
 	}
+	if err := c.report(ctx, s, o.Instances); err != nil {
+		return err
+	}
 	m, _ := s.Machine(c.name)
 	offer := offerFrom(&o.Offer)
 	if m.Offer == offer || !c.mayChange() {
 		return nil
 	}
 	return all.Catalog.Change(ctx, catalog.JoinMachine{Name: c.name, Key: []byte(c.key), Offer: offer})
+}
+
+// report stores what the machine reports of its instances, as far as it is new.
+func (c *connection) report(ctx context.Context, s *catalog.State, states []protocol.InstanceState) error {
+	for i := range states {
+		r := reportFrom(&states[i])
+		known, ok := s.Instance(states[i].ID)
+		if !ok || known.Machine != c.name || known.InstanceReport == r || !c.reports.AllowN(c.all.Clock.Now(), 1) {
+			continue
+		}
+		err := c.all.Catalog.Change(ctx, catalog.ReportInstance{ID: known.ID, Machine: c.name, InstanceReport: r,
+			EventIDs: lifecycleIDs()})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func reportFrom(s *protocol.InstanceState) catalog.InstanceReport {
+	r := catalog.InstanceReport{Stage: catalog.InstanceStage(s.Stage), Installed: s.Installed}
+	if s.Failure != nil {
+		r.Code, r.Message = s.Failure.Code, s.Failure.Message
+	}
+	return r
+}
+
+func lifecycleIDs() []string {
+	ids := make([]string, catalog.MaxLifecycleEvents)
+	for i := range ids {
+		ids[i] = uuid.NewString()
+	}
+	return ids
+}
+
+// Token implements Connection.
+func (c *connection) Token(ctx context.Context, r *protocol.TokenRequest) *protocol.Token {
+	i, ok := c.all.Catalog.Catalog().Instance(r.Instance)
+	if !ok || i.Machine != c.name || c.all.Token == nil {
+		return &protocol.Token{Instance: r.Instance, Error: "This machine has no such instance."}
+	}
+	token, err := c.all.Token(ctx, i)
+	if err != nil {
+		return &protocol.Token{Instance: r.Instance, Error: fault.Of(err).Message}
+	}
+	return token
 }
 
 // mayChange limits how often the offer of a machine is stored, whatever it reports. A later report repeats it.
@@ -241,8 +342,19 @@ func (all *Machines) note(c *connection, o *protocol.Observed) bool {
 		return false
 	}
 	all.known[c.name] = state{Name: c.name, Connected: true, Generation: o.Generation, Load: o.Load,
-		FreeMemoryMiB: o.FreeMemoryMiB, seen: all.Clock.Now()}
+		FreeMemoryMiB: o.FreeMemoryMiB, Processes: processesOf(o), seen: all.Clock.Now()}
 	return true
+}
+
+// processesOf returns the number of processes of each instance that has some.
+func processesOf(o *protocol.Observed) map[string]int {
+	processes := map[string]int{}
+	for _, i := range o.Instances {
+		if i.Processes > 0 {
+			processes[i.ID] = i.Processes
+		}
+	}
+	return processes
 }
 
 // Disconnected implements Connection.
@@ -257,4 +369,5 @@ func (c *connection) Disconnected() {
 	last := all.known[c.name]
 	last.Connected = false
 	all.known[c.name] = last
+	all.hasChanged()
 }

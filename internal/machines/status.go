@@ -21,12 +21,13 @@ const (
 
 // A state is what a node knows of a machine, as nodes send it to each other.
 type state struct {
-	Name          string   `json:"name"`
-	Connected     bool     `json:"connected,omitempty"` // this node has its socket
-	Generation    uint64   `json:"generation,omitempty"`
-	Load          *float64 `json:"load,omitempty"`
-	FreeMemoryMiB *int64   `json:"free,omitempty"`
-	AgeMS         int64    `json:"ageMs"` // since the last report: the clocks of nodes differ
+	Name          string         `json:"name"`
+	Connected     bool           `json:"connected,omitempty"` // this node has its socket
+	Generation    uint64         `json:"generation,omitempty"`
+	Load          *float64       `json:"load,omitempty"`
+	FreeMemoryMiB *int64         `json:"free,omitempty"`
+	Processes     map[string]int `json:"processes,omitempty"` // by instance
+	AgeMS         int64          `json:"ageMs"`               // since the last report: the clocks of nodes differ
 
 	seen time.Time // of the last report, by the clock of this node
 }
@@ -35,10 +36,12 @@ type state struct {
 type Machine struct {
 	*catalog.Machine
 	Status        Status
-	Seen          time.Time // of the last report; zero: not known
-	Generation    uint64    // of the state that the machine acts on; 0: not known
-	Load          *float64  // nil: not known
-	FreeMemoryMiB *int64    // nil: not known
+	Seen          time.Time      // of the last report; zero: not known
+	Generation    uint64         // of the state that the machine acts on; 0: not known
+	Load          *float64       // nil: not known
+	FreeMemoryMiB *int64         // nil: not known
+	Processes     map[string]int // by instance, as far as it is known
+	Missed        time.Duration  // how long it has been without a report, for all that is known here
 }
 
 // Shared returns what this node sends to the others: the machines that are connected to it, or were until recently.
@@ -115,19 +118,29 @@ func (all *Machines) List(ctx context.Context) []Machine {
 	list := make([]Machine, len(stored))
 	for i, m := range stored {
 		s := all.known[m.Name]
-		list[i] = Machine{m, all.statusOf(&s, m.Joined.Time(), now), s.seen, s.Generation, s.Load, s.FreeMemoryMiB}
+		list[i] = Machine{m, all.statusOf(&s, m.Joined.Time(), now), s.seen, s.Generation, s.Load, s.FreeMemoryMiB,
+			s.Processes, all.missed(&s, m.Joined.Time(), now)}
 	}
 	return list
+}
+
+// missed returns the time since the last report, since this node began or since the machine joined, the shortest one.
+func (all *Machines) missed(s *state, joined, now time.Time) time.Duration {
+	last := joined
+	for _, at := range []time.Time{s.seen, all.begun} {
+		if at.After(last) {
+			last = at
+		}
+	}
+	return now.Sub(last)
 }
 
 func (all *Machines) statusOf(s *state, joined, now time.Time) Status {
 	if s.Connected && now.Sub(s.seen) < protocol.LostAfter {
 		return Online
 	}
-	for _, since := range []time.Time{s.seen, all.begun, joined} {
-		if now.Sub(since) < protocol.LostAfter {
-			return Reconnecting
-		}
+	if all.missed(s, joined, now) < protocol.LostAfter {
+		return Reconnecting
 	}
 	return Lost
 }

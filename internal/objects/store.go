@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -36,8 +37,10 @@ const (
 type Config struct {
 	Dir     string // of all its files; created if necessary
 	MaxSize int64  // of an object, in bytes; 0: DefaultMaxSize
-	Clock   clockwork.Clock
-	Log     *slog.Logger
+	// MaxChunks is the maximum size of all chunks together, in bytes; 0: DefaultMaxChunks.
+	MaxChunks int64
+	Clock     clockwork.Clock
+	Log       *slog.Logger
 
 	// Fetch gets a blob that this store lacks, from another store. The error is fs.ErrNotExist if none has it. nil:
 	// there is no other one.
@@ -49,11 +52,16 @@ type Config struct {
 //	sha256/ab/abcd…     a blob: the bytes with this SHA-256, complete and durable
 //	temp/…              a file that is being written; deleted when the store is opened
 //	uploads/ID/         an unfinished multipart upload: upload.json, and a file for each part
+//	chunks/ab/abcd…     bytes of which a blob will be made, see PutChunk
+//	indexes/ab/abcd…    what is where in a blob, see PutIndex
 type Store struct {
 	Config
 
-	// mu makes renewing a blob's time, and deleting it because of its time, exclude each other.
+	// mu makes renewing a blob's time, and deleting it because of its time, exclude each other. It also makes replacing
+	// a file and reading the size of the earlier one exclude others.
 	mu sync.Mutex
+
+	chunkBytes atomic.Int64 // of all chunks
 }
 
 // Open opens a store, and deletes temporary files and old uploads.
@@ -62,10 +70,20 @@ func Open(c Config) (*Store, error) {
 	if s.MaxSize == 0 {
 		s.MaxSize = DefaultMaxSize
 	}
+	if s.MaxChunks == 0 {
+		s.MaxChunks = DefaultMaxChunks
+	}
 	if err := os.RemoveAll(s.temp()); err != nil {
 		return nil, fmt.Errorf("object store: %w", err)
 	}
 	if err := s.makeDirs(); err != nil {
+		return nil, fmt.Errorf("object store: %w", err)
+	}
+	err := listFiles(s.chunks(), func(b Blob) error {
+		s.chunkBytes.Add(b.Size)
+		return nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("object store: %w", err)
 	}
 	s.tidy()
@@ -76,7 +94,9 @@ func Open(c Config) (*Store, error) {
 func (s *Store) makeDirs() error {
 	dirs := []string{s.temp(), s.uploads()}
 	for i := range 256 {
-		dirs = append(dirs, filepath.Join(s.blobs(), fmt.Sprintf("%02x", i)))
+		name := fmt.Sprintf("%02x", i)
+		dirs = append(dirs, filepath.Join(s.blobs(), name), filepath.Join(s.chunks(), name),
+			filepath.Join(s.indexes(), name))
 	}
 	for _, dir := range dirs {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -90,7 +110,7 @@ func (s *Store) blobs() string   { return filepath.Join(s.Dir, "sha256") }
 func (s *Store) temp() string    { return filepath.Join(s.Dir, "temp") }
 func (s *Store) uploads() string { return filepath.Join(s.Dir, "uploads") }
 
-// Run deletes old uploads until ctx ends.
+// Run deletes old uploads and chunks until ctx ends.
 func (s *Store) Run(ctx context.Context) error {
 	ticker := s.Clock.NewTicker(tidyInterval)
 	defer ticker.Stop()
@@ -104,13 +124,16 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// path returns the file of a blob; an error for a text that is no SHA-256 in lower-case hex, so that no hash leads out
-// of the directory.
-func (s *Store) path(hash string) (string, error) {
+// path returns the file of a blob.
+func (s *Store) path(hash string) (string, error) { return named(s.blobs(), hash) }
+
+// named returns the file that a hash names in a directory; an error for a text that is no SHA-256 in lower-case hex, so
+// that no hash leads out of the directory.
+func named(dir, hash string) (string, error) {
 	if raw, err := hex.DecodeString(hash); err != nil || len(raw) != 32 || hex.EncodeToString(raw) != hash {
 		return "", fmt.Errorf("blob %.80q: not a SHA-256 in hex", hash)
 	}
-	return filepath.Join(s.blobs(), hash[:2], hash), nil
+	return filepath.Join(dir, hash[:2], hash), nil
 }
 
 // Open opens a blob for reading, and fetches it before if necessary. The error is fs.ErrNotExist for one that does not
@@ -177,7 +200,7 @@ func (s *Store) Delete(hash string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return absentIsFine(os.Remove(path))
+	return errors.Join(absentIsFine(os.Remove(path)), s.deleteIndex(hash))
 }
 
 // A Blob is a file of the store.
@@ -189,15 +212,8 @@ type Blob struct {
 
 // List calls yield for each blob, by hash, until it returns false.
 func (s *Store) List(yield func(Blob) bool) error {
-	err := filepath.WalkDir(s.blobs(), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return absentIsFine(err)
-		}
-		if !yield(Blob{d.Name(), info.Size(), info.ModTime()}) {
+	err := listFiles(s.blobs(), func(b Blob) error {
+		if !yield(b) {
 			return filepath.SkipAll
 		}
 		return nil
@@ -238,7 +254,7 @@ func (s *Store) deleteOld(hash string, before time.Time) (deleted bool, err erro
 		return false, absentIsFine(err)
 	}
 	err = os.Remove(path)
-	return err == nil, absentIsFine(err)
+	return err == nil, errors.Join(absentIsFine(err), s.deleteIndex(hash))
 }
 
 // keep moves a complete file to its place as a blob, durably. It deletes the file if the blob exists.

@@ -394,7 +394,7 @@ func TestTrail(t *testing.T) {
 	w := newWorld(t)
 	defer w.Close()
 	defer w.runTrail()()
-	w.taken = func(context.Context, io.Writer) error { return nil }
+	w.taken = func(context.Context, io.Writer, bool) error { return nil }
 	w.send("POST", "/v1/users", "AKID", `{"name":"ada","invite":true}`)
 	w.send("POST", "/v1/users", "AKID", `{"name":"ada"}`)
 	w.ask("GET", "/v1/users", "AKID")

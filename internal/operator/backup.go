@@ -2,16 +2,28 @@ package operator
 
 import (
 	"net/http"
+	"strconv"
 	"time"
+
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // backup streams a backup, which contains the region's secret.
 func (d *Handler) backup(w http.ResponseWriter, c *call) error {
+	values, err := c.parameters()
+	if err != nil {
+		return err
+	}
+	builds, err := optional(values, "builds", strconv.ParseBool)
+	if err != nil {
+		return fault.New(fault.InvalidRequest, "Parameter builds is %.100q: it must be true or false.",
+			values["builds"])
+	}
 	ctx, cancel := d.untilStopped(c.Context())
 	defer cancel()
 	begin := time.Now()
 	to := &backupWriter{ResponseWriter: w, control: http.NewResponseController(w)}
-	err := d.Backup(ctx, to)
+	err = d.Backup(ctx, to, builds)
 	switch {
 	case err == nil:
 		d.Log.Info("backup finished", "access_key", c.id.KeyID, "bytes", to.wrote,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -15,11 +16,18 @@ import (
 
 func TestBackup(t *testing.T) {
 	w := newWorld(t)
-	w.taken = func(_ context.Context, to io.Writer) error {
-		_, err := io.WriteString(to, "all of it")
+	w.taken = func(_ context.Context, to io.Writer, builds bool) error {
+		_, err := io.WriteString(to, fmt.Sprint("all of it, builds ", builds))
 		return err
 	}
-	if status, body := w.get("/v1/backup"); status != 200 || body != "all of it" {
+	for path, want := range map[string]string{
+		"/v1/backup": "all of it, builds false", "/v1/backup?builds=true": "all of it, builds true",
+	} {
+		if status, body := w.get(path); status != 200 || body != want {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	if status, body := w.get("/v1/backup?builds=all"); status != 400 || !strings.Contains(body, "builds") {
 		t.Errorf("%d %s", status, body)
 	}
 	for _, c := range []struct {
@@ -41,11 +49,11 @@ func TestBackup(t *testing.T) {
 // off after that.
 func TestBackupFails(t *testing.T) {
 	w := newWorld(t)
-	w.taken = func(context.Context, io.Writer) error { return fault.New(fault.Conflict, "there is one") }
+	w.taken = func(context.Context, io.Writer, bool) error { return fault.New(fault.Conflict, "there is one") }
 	if status, body := w.get("/v1/backup"); status != 409 || !strings.Contains(body, "there is one") {
 		t.Errorf("%d %s", status, body)
 	}
-	w.taken = func(_ context.Context, to io.Writer) error {
+	w.taken = func(_ context.Context, to io.Writer, _ bool) error {
 		_, err := to.Write(make([]byte, 100_000)) // more than is kept back
 		return errors.Join(err, errors.New("the disk is gone"))
 	}
@@ -62,7 +70,7 @@ func TestStopEndsBackup(t *testing.T) {
 	w := newWorld(t)
 	defer w.Close()
 	begun := make(chan struct{})
-	w.taken = func(ctx context.Context, to io.Writer) error {
+	w.taken = func(ctx context.Context, to io.Writer, _ bool) error {
 		_, err := to.Write(bytes.Repeat([]byte("x"), 100_000))
 		close(begun)
 		<-ctx.Done()

@@ -50,10 +50,12 @@ func decode(body []byte, to any) error {
 		return fault.New(fault.InvalidRequest, "%s", decodeMessage(err))
 	}
 	if _, err := from.Token(); !errors.Is(err, io.EOF) {
-		return fault.New(fault.InvalidRequest, "The body must be one JSON object.")
+		return errObject
 	}
 	return nil
 }
+
+var errObject = fault.New(fault.InvalidRequest, "The body must be one JSON object.")
 
 // decodeMessage names the field that is wrong. Source of the prefix: encoding/json, which has no type for this error.
 func decodeMessage(err error) string {

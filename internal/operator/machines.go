@@ -15,6 +15,7 @@ type MachineRegion interface {
 	MachineTokens() []control.MachineTokenRow
 	CreateMachineToken(ctx context.Context, in control.MachineTokenInput) (*control.MachineTokenCreated, error)
 	DeleteMachineToken(ctx context.Context, id string) error
+	Instances(ctx context.Context, q control.InstanceQuery) (*control.InstanceList, error)
 }
 
 // A MachineTokenList is the answer of GET /v1/machine-tokens.
@@ -51,6 +52,19 @@ func (d *Handler) undrainMachine(c *call) (*control.MachineRow, error) {
 func (d *Handler) deleteMachine(c *call) (Deleted, error) {
 	name := c.PathValue("name")
 	return deletedUnless(d.Region.DeleteMachine(c.Context(), name), name)
+}
+
+func (d *Handler) instances(c *call) (*control.InstanceList, error) {
+	values, err := c.parameters()
+	if err != nil {
+		return nil, err
+	}
+	limit, err := rowLimit(values)
+	if err != nil {
+		return nil, err
+	}
+	return d.Region.Instances(c.Context(), control.InstanceQuery{Fleet: values["fleet"], Location: values["location"],
+		Machine: values["machine"], Status: values["status"], After: values["after"], Limit: limit})
 }
 
 func (d *Handler) machineTokens(*call) (*MachineTokenList, error) {

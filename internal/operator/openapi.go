@@ -86,6 +86,13 @@ func (d *describer) operation(r *route) object {
 	if r.input != nil {
 		o["requestBody"] = object{"content": inJSON(d.inputs.Of(reflect.TypeOf(r.input())))}
 	}
+	if r.received != nil {
+		s := &schema{}
+		if r.received.shape != nil {
+			s = d.inputs.Of(r.received.shape)
+		}
+		o["requestBody"] = object{"content": object{r.received.media: object{"schema": s}}}
+	}
 	return o
 }
 
@@ -124,6 +131,7 @@ var one = 1
 var queryParameters = map[string]*schema{
 	"address":  {Type: "string", Description: "an IP address, or a network such as 192.0.2.0/24"},
 	"after":    {Type: "string", Description: "continues behind an earlier answer: its nextToken, after or position"},
+	"builds":   {Type: "boolean", Description: "true: with the bytes of builds and objects"},
 	"creator":  {Type: "string", Description: "CreatorId of game sessions"},
 	"errors":   {Type: "boolean", Description: "true: failures only"},
 	"event":    {Type: "string", Description: "the name of an event"},
@@ -135,6 +143,7 @@ var queryParameters = map[string]*schema{
 	"level":    {Type: "string", Description: "the lowest level: debug, info, warn or error"},
 	"limit":    {Type: "integer", Minimum: &one, Description: "the maximum number of rows or lines"},
 	"location": {Type: "string", Description: "the name of a location"},
+	"machine":  {Type: "string", Description: "the name of a machine"},
 	"player":   {Type: "string", Description: "the id of a player"},
 	"property": {Type: "string", Description: "a game property as KEY=VALUE"},
 	"q":        {Type: "string", Description: "the text to search for, or a filter expression of SearchGameSessions"},
@@ -145,6 +154,7 @@ var queryParameters = map[string]*schema{
 	"since":    {Type: "string", Format: "date-time", Description: "at this time or later"},
 	"sort":     {Type: "string", Description: "the order, as in SearchGameSessions"},
 	"status":   {Type: "string", Description: "the status of the rows; of placements also several, with commas"},
+	"tail":     {Type: "integer", Description: "maximum bytes of the lines before, of a process that runs"},
 	"text":     {Type: "string", Description: "a part of the line, in any case"},
 	"title":    {Type: "string", Description: "the title of a saved view"},
 	"to":       {Type: "string", Format: "date-time", Description: "before this time"},

@@ -4,6 +4,8 @@
 //	GET    /v1/tickets/{id}/explain   why a matchmaking ticket waits
 //	GET    /v1/game-sessions          the game sessions of the region, by filters
 //	GET    /v1/game-sessions/{id}/timeline   what happened to a game session and its players, and when
+//	GET    /v1/game-sessions/{id}/log        output of the process of a game session, and lines as they are written
+//	GET    /v1/processes/{id}/log            the same of a server process
 //	GET    /v1/overview               the state of the region in a few numbers, and what needs attention
 //	GET    /v1/fleets                 the busiest fleets, with their numbers
 //	GET    /v1/fleets/{id}/computes   the computes of a fleet, with their server processes
@@ -20,6 +22,7 @@
 //	GET    /v1/legacy                 the game servers on server SDK 3 and 4
 //	GET    /v1/nodes                  the nodes of a cluster; DELETE /v1/nodes/{node} removes one for good
 //	/v1/machines, /v1/machine-tokens  machines that have joined a location, and the tokens with which they join
+//	/v1/instances                     instances of EC2-type fleets on machines
 //	GET    /v1/shards                 what is stored of each shard, and figures of the nodes
 //
 // and who may do what:
@@ -76,6 +79,8 @@ type Region interface {
 	PlacementTrail(ctx context.Context, id string) (*control.PlacementTrail, error)
 	ExplainTicket(ctx context.Context, id string) (*control.TicketExplanation, error)
 	Timeline(ctx context.Context, id string, players int) (*control.Timeline, error)
+	SessionLog(ctx context.Context, id string, q control.LogQuery) (*control.ProcessLog, error)
+	ProcessOutput(ctx context.Context, id string, q control.LogQuery) (*control.ProcessLog, error)
 	ListSessions(ctx context.Context, q control.SessionQuery) (*control.SessionList, error)
 	Player(ctx context.Context, q control.PlayerQuery) (*control.Player, error)
 	ReleasePlayerSession(ctx context.Context, player, id string) (*control.PlayerSessionRow, error)
@@ -87,9 +92,8 @@ type Region interface {
 	FleetRows(ctx context.Context, hidden func(fleetID string) bool, limit int) (*control.FleetList, error)
 	ComputeRows(ctx context.Context, q control.ComputeQuery) (*control.ComputeList, error)
 	MachineRegion
+	BuildRegion
 	EndedSessions(ctx context.Context, q control.EndedQuery) (*control.EndedSessions, error)
-	BuildViews(status string, limit int, token string) (*control.BuildList, error)
-	BuildView(id string) (*control.BuildView, error)
 
 	// Changes returns a channel that has an element after something has changed. The caller calls end.
 	Changes() (changed <-chan struct{}, end func())
@@ -106,7 +110,8 @@ type Feed interface {
 type Config struct {
 	Region Region
 	Feed   Feed
-	Backup func(ctx context.Context, to io.Writer) error // writes the whole region
+	// Backup writes the whole region, and the bytes of builds and objects if they are wanted.
+	Backup func(ctx context.Context, to io.Writer, builds bool) error
 	Nodes  Nodes
 	// Metrics has the values of the region's metrics.
 	Metrics Metrics

@@ -26,6 +26,7 @@ import (
 	"github.com/muster-gg/muster/internal/journal/memory"
 	"github.com/muster-gg/muster/internal/matcher"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -57,6 +58,30 @@ func (region) Timeline(_ context.Context, id string, players int) (*control.Time
 	}
 	return &control.Timeline{GameSessionArn: timelineARN, FleetID: timelineFleet, Omitted: players}, nil
 }
+
+// SessionLog knows game session g of fleet fleet-1, whose process has written two lines.
+func (r region) SessionLog(_ context.Context, id string, q control.LogQuery) (*control.ProcessLog, error) {
+	if id != "g" && id != timelineARN {
+		return nil, fault.New(fault.NotFound, "Game session %s not found", id)
+	}
+	return &control.ProcessLog{FleetID: timelineFleet, LogReader: &outputs{{Lines: "T1 out one word\nT2 err \n"},
+		{Skipped: true, Problem: fmt.Sprintf("follow %v tail %d", q.Follow, q.Tail), Ended: true}}}, nil
+}
+
+func (r region) ProcessOutput(ctx context.Context, id string, q control.LogQuery) (*control.ProcessLog, error) {
+	return r.SessionLog(ctx, strings.TrimPrefix(id, "process-"), q)
+}
+
+// outputs are the messages with lines of a process.
+type outputs []processes.LogLines
+
+func (l *outputs) Next(context.Context) (processes.LogLines, error) {
+	next := (*l)[0]
+	*l = (*l)[1:]
+	return next, nil
+}
+
+func (*outputs) Close() {}
 
 // ListSessions answers with what it understood.
 func (region) ListSessions(_ context.Context, q control.SessionQuery) (*control.SessionList, error) {
@@ -126,8 +151,32 @@ func (region) BuildView(id string) (*control.BuildView, error) {
 	return &control.BuildView{BuildID: id, Reason: "it is no zip"}, nil
 }
 
+// PushBuild misses one chunk for each file.
+func (region) PushBuild(_ context.Context, in *control.BuildPush) (*control.BuildPushed, error) {
+	pushed := &control.BuildPushed{}
+	for _, f := range in.Files {
+		pushed.Missing = append(pushed.Missing, f.SHA256)
+	}
+	if pushed.Missing == nil {
+		pushed.Build = &control.BuildView{BuildID: "build-1", Name: in.Name}
+	}
+	return pushed, nil
+}
+
+func (region) StoreChunks(_ context.Context, body io.Reader) (*control.ChunksStored, error) {
+	n, err := io.Copy(io.Discard, body)
+	if err != nil {
+		return nil, err
+	}
+	return &control.ChunksStored{Chunks: 1, Bytes: n}, nil
+}
+
 func (region) Machines(_ context.Context, q control.MachineQuery) (*control.MachineList, error) {
 	return &control.MachineList{NextToken: fmt.Sprintf("%+v", q)}, nil
+}
+
+func (region) Instances(_ context.Context, q control.InstanceQuery) (*control.InstanceList, error) {
+	return &control.InstanceList{NextToken: fmt.Sprintf("%+v", q)}, nil
 }
 
 // Machine knows box-1.
@@ -183,7 +232,7 @@ type world struct {
 	clock *clockwork.FakeClock
 	begun time.Time
 	ready bool
-	taken func(context.Context, io.Writer) error // what a backup does
+	taken func(context.Context, io.Writer, bool) error // what a backup does
 	nodes *nodes
 
 	access *access.Access
@@ -214,10 +263,12 @@ func newWorld(t *testing.T, change ...func(*Config)) *world {
 	w.access, w.keys = newAccess(t, w.clock)
 	config := Config{
 		Region: region{}, Feed: w.feed, Access: w.access, Keys: w.access, Clock: w.clock,
-		Log:    slog.New(slog.DiscardHandler),
-		Ready:  func(context.Context) bool { return w.ready },
-		Backup: func(ctx context.Context, to io.Writer) error { return w.taken(ctx, to) },
-		Nodes:  w.nodes, RegionName: "us-west-2", Account: "111122223333", PublicURL: "https://games.example.com/",
+		Log:   slog.New(slog.DiscardHandler),
+		Ready: func(context.Context) bool { return w.ready },
+		Backup: func(ctx context.Context, to io.Writer, builds bool) error {
+			return w.taken(ctx, to, builds)
+		},
+		Nodes: w.nodes, RegionName: "us-west-2", Account: "111122223333", PublicURL: "https://games.example.com/",
 	}
 	for _, c := range change {
 		c(&config)
@@ -249,12 +300,18 @@ func (w *world) sendRequest(ctx context.Context, method, path, key, body string)
 // newRequest signs a request with a key; "" leaves it unsigned.
 func (w *world) newRequest(ctx context.Context, method, path, key, body string) *http.Request {
 	w.t.Helper()
+	return w.newRequestOf(ctx, "application/json", method, path, key, body)
+}
+
+// newRequestOf is newRequest with a body of a media type.
+func (w *world) newRequestOf(ctx context.Context, media, method, path, key, body string) *http.Request {
+	w.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, w.URL+path, strings.NewReader(body))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Type", media)
 	}
 	c, ok := w.keys[key]
 	if !ok {

@@ -40,13 +40,14 @@ const (
 
 // An endpoint serves a route.
 type endpoint struct {
-	input func() any             // makes a value for the JSON of the body; nil: the request must have no body
-	limit int                    // of the body, in bytes; 0: maxBody
-	query []string               // names of the parameters of the query
-	names func(c *call) []string // KIND/NAME of the resources that the body names; may be nil
-	serve func(d *Handler, w http.ResponseWriter, c *call) error
-	media string       // type of the answer; "": application/json
-	shape reflect.Type // of the answer, or of a line of it; nil: it is not JSON
+	input    func() any             // makes a value for the JSON of the body; nil: the request must have no body
+	limit    int                    // of the body, in bytes; 0: maxBody
+	received *received              // the body is streamed, see receiving; nil: it is not
+	query    []string               // names of the parameters of the query
+	names    func(c *call) []string // KIND/NAME of the resources that the body names; may be nil
+	serve    func(d *Handler, w http.ResponseWriter, c *call) error
+	media    string       // type of the answer; "": application/json
+	shape    reflect.Type // of the answer, or of a line of it; nil: it is not JSON
 
 	answer func(d *Handler, c *call) (any, error) // the JSON that serve writes; nil: serve writes something else
 }
@@ -187,6 +188,9 @@ func (d *Handler) authenticate(r *route, w http.ResponseWriter, c *call) error {
 			return err
 		}
 	}
+	if r.received != nil {
+		return d.authenticateStream(r, w, c)
+	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTime))
 	body, err := readBody(c.Request, r.bodyLimit())
@@ -195,14 +199,37 @@ func (d *Handler) authenticate(r *route, w http.ResponseWriter, c *call) error {
 	}
 	_ = control.SetReadDeadline(time.Time{}) // streams are long
 	if checked {
-		caller, err := d.verifier.Verify(&signed, sha256.Sum256(body), d.Clock.Now())
-		if err != nil {
-			d.Access.Refused(sigv4.KeyID(&signed), c.from, actionName(r.action), err)
+		if err := d.verify(r, c, &signed, sha256.Sum256(body)); err != nil {
 			return err
 		}
-		c.id, c.from.Region = d.Access.IdentityOf(caller), caller.Region
 	}
 	d.decodeInput(r, c, body)
+	return nil
+}
+
+// authenticateStream is authenticate for a body that is read later: its hash, which the signature covers, is in the
+// head.
+func (d *Handler) authenticateStream(r *route, w http.ResponseWriter, c *call) error {
+	sum, err := r.received.checkReceived(c.Request)
+	if err != nil {
+		return err
+	}
+	signed := listen.RequestOf(c.Request)
+	if err := d.verify(r, c, &signed, sum); err != nil {
+		return err
+	}
+	c.Body = &signedBody{c.Body, http.NewResponseController(w), sha256.New(), sum}
+	return nil
+}
+
+// verify verifies the signature of a request whose body has the SHA-256 sum, and sets the caller.
+func (d *Handler) verify(r *route, c *call, signed *listen.Request, sum [sha256.Size]byte) error {
+	caller, err := d.verifier.Verify(signed, sum, d.Clock.Now())
+	if err != nil {
+		d.Access.Refused(sigv4.KeyID(signed), c.from, actionName(r.action), err)
+		return err
+	}
+	c.id, c.from.Region = d.Access.IdentityOf(caller), caller.Region
 	return nil
 }
 

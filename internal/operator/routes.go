@@ -1,6 +1,9 @@
 package operator
 
-import "github.com/muster-gg/muster/internal/listen/sse"
+import (
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/listen/sse"
+)
 
 // routes returns the table of requests.
 func (d *Handler) routes() []route {
@@ -10,6 +13,10 @@ func (d *Handler) routes() []route {
 		{"GET /v1/game-sessions", "GameSessionRead", "fleet/{fleet}", answering((*Handler).gameSessions).
 			with("fleet", "location", "status", "q", "sort", "since", "after", "limit"), 0},
 		{"GET /v1/game-sessions/{id}/timeline", "GameSessionRead", "fleet/{fleet}", answering((*Handler).timeline), 0},
+		{"GET /v1/game-sessions/{id}/log", "ProcessLogRead", "fleet/{fleet}", lines[processLine]((*Handler).sessionLog).
+			with("follow", "tail"), 0},
+		{"GET /v1/processes/{id}/log", "ProcessLogRead", "fleet/{fleet}", lines[processLine]((*Handler).processLog).
+			with("follow", "tail"), 0},
 		{"GET /v1/gamesessions/ended", "EndedSessionRead", "", answering((*Handler).endedSessions).
 			with("from", "to", "fleet", "location", "reason", "creator", "player", "property", "limit", "after"), 0},
 		{"GET /v1/overview", "OverviewRead", "", answering((*Handler).overview), 0},
@@ -18,6 +25,10 @@ func (d *Handler) routes() []route {
 			with("after", "limit"), 0},
 		{"GET /v1/builds", "BuildRead", "", answering((*Handler).builds).with("status", "after", "limit"), 0},
 		{"GET /v1/builds/{id}", "BuildRead", "build/{id}", answering((*Handler).build), 0},
+		{"POST /v1/builds", "gamelift:CreateBuild", "", receiving("application/json", maxManifest,
+			control.BuildPush{}, (*Handler).pushBuild), 0},
+		{"POST /v1/build-chunks", "gamelift:CreateBuild", "", receiving("application/octet-stream", maxChunks, nil,
+			(*Handler).storeChunks), 0},
 		{"GET /v1/metrics/query", "cloudwatch:GetMetricData", "", answering((*Handler).queryMetrics).
 			with(metricParameters...), 0},
 		{"GET /v1/watch", "", "", streaming(sse.Media, (*Handler).watch).with("topic"), 0},
@@ -40,7 +51,8 @@ func (d *Handler) routes() []route {
 			answering((*Handler).tickets).with("status", "after", "limit"), 0},
 		{"GET /v1/events", "EventRead", "", lines[eventLine]((*Handler).events).
 			with("after", "last", "limit", "follow"), 0},
-		{"GET /v1/backup", "BackupCreate", "", streaming("application/octet-stream", (*Handler).backup), sensitive},
+		{"GET /v1/backup", "BackupCreate", "", streaming("application/octet-stream", (*Handler).backup).
+			with("builds"), sensitive},
 		{"GET /v1/nodes", "NodeRead", "", answering((*Handler).listNodes), 0},
 		{"GET /v1/shards", "NodeRead", "", answering((*Handler).listShards), 0},
 		{"GET /v1/machines", "MachineRead", "", answering((*Handler).machines).
@@ -50,6 +62,8 @@ func (d *Handler) routes() []route {
 		{"POST /v1/machines/{name}/undrain", "MachineDrain", "machine/{name}", answering((*Handler).undrainMachine),
 			0},
 		{"DELETE /v1/machines/{name}", "MachineDelete", "machine/{name}", answering((*Handler).deleteMachine), 0},
+		{"GET /v1/instances", "MachineRead", "", answering((*Handler).instances).
+			with("fleet", "location", "machine", "status", "after", "limit"), 0},
 		{"GET /v1/machine-tokens", "MachineTokenRead", "", answering((*Handler).machineTokens), 0},
 		{"POST /v1/machine-tokens", "MachineTokenCreate", "", taking(tokenLocation, (*Handler).createMachineToken), 0},
 		{"DELETE /v1/machine-tokens/{id}", "MachineTokenDelete", "machine-token/{id}",

@@ -115,15 +115,3 @@ func rowQuery(c *call) (control.RowQuery, error) {
 	return control.RowQuery{Name: c.PathValue("name"), Status: values["status"], Limit: limit,
 		NextToken: values["after"]}, err
 }
-
-func (d *Handler) builds(c *call) (*control.BuildList, error) {
-	q, err := rowQuery(c)
-	if err != nil {
-		return nil, err
-	}
-	return d.Region.BuildViews(q.Status, q.Limit, q.NextToken)
-}
-
-func (d *Handler) build(c *call) (*control.BuildView, error) {
-	return d.Region.BuildView(c.PathValue("id"))
-}

@@ -17,7 +17,7 @@ const (
 		" EventRead GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate LegacyRead" +
 		" LogRead MachineDelete MachineDrain MachineRead MachineTokenCreate MachineTokenDelete MachineTokenRead" +
 		" NodeRead NodeRemove OverviewRead PlacementRead PlayerRead PlayerRelease PolicyCheck" +
-		" PolicyDelete PolicyPut PolicyRead ProviderDelete ProviderPut ProviderRead RoleDelete RolePut" +
+		" PolicyDelete PolicyPut PolicyRead ProcessLogRead ProviderDelete ProviderPut ProviderRead RoleDelete RolePut" +
 		" RoleRead RootKeyRotate RuleSetCheck RuleSetSimulate SearchRead SecretRotate SessionEnd SessionRead" +
 		" SettingsPut SettingsRead TicketExplain TicketRead Unlock UserDelete UserPut UserRead"
 	s3Actions = "AbortMultipartUpload CreateBucket DeleteBucket DeleteObject GetBucketLocation GetObject" +

@@ -31,6 +31,7 @@ type AgentRequest struct {
 	FleetID, ComputeName string
 	Authorization        string          // the compute's auth token
 	Push                 func(AgentPush) // sends a push; must not block
+	SendsLines           bool            // the agent sends lines of processes after a FollowLogPush
 }
 
 // An AgentConnection answers for an agent that is connected over one socket. A compute may have several: an agent
@@ -42,6 +43,9 @@ type AgentConnection interface {
 	RuntimeConfiguration() (*wire.RuntimeConfiguration, error)
 	// ProcessExited reports the end of a process that the agent has started, or could not start. It can be repeated.
 	ProcessExited(ctx context.Context, process, reason string) error
+	// PutLines reports lines of a process, which a FollowLogPush has asked for. It is NotFound if they are not read any
+	// more.
+	PutLines(stream string, l LogLines) error
 	// Disconnected reports that the socket has closed. It returns at once.
 	Disconnected()
 }
@@ -68,7 +72,8 @@ type AgentHealth struct {
 }
 
 // An AgentPush is a message to an agent that is no answer: ProcessRegisteredPush, SessionActivatedPush, ForceExitPush,
-// StartTerminationPush or RuntimeUpdatedPush. An agent ignores those about processes that it does not know.
+// StartTerminationPush, RuntimeUpdatedPush or FollowLogPush. An agent ignores those about processes that it does not
+// know.
 type AgentPush interface{ agentPush() }
 
 // ProcessRegisteredPush reports that a process has called ProcessReady.
@@ -120,6 +125,7 @@ type Agents struct {
 	open map[computeKey]map[*agent]struct{}
 	// starting has the ACTIVATING game sessions on computes with a connection.
 	starting map[ordinalKey]computeKey
+	logs     map[string]*LogStream // by id
 }
 
 type computeKey struct {
@@ -135,7 +141,7 @@ type ordinalKey struct {
 // NewAgents returns the connections of a region, with none open.
 func NewAgents(cfg AgentsConfig) *Agents {
 	return &Agents{AgentsConfig: cfg, open: map[computeKey]map[*agent]struct{}{},
-		starting: map[ordinalKey]computeKey{}}
+		starting: map[ordinalKey]computeKey{}, logs: map[string]*LogStream{}}
 }
 
 // roomOf returns the room of a compute whose fleet is given by id or ARN.
@@ -154,31 +160,12 @@ func roomOf(r *router.Router, fleetID, compute string) (fleet.RoomID, error) {
 
 // ConnectAgent implements AgentConnector.
 func (all *Agents) ConnectAgent(ctx context.Context, r AgentRequest) (AgentConnection, error) {
-	if r.FleetID == "" || r.ComputeName == "" || r.Authorization == "" {
-		return nil, fault.New(fault.InvalidRequest,
-			"The connection needs the parameters FleetId, ComputeName and Authorization")
-	}
-	room, err := roomOf(all.Router, r.FleetID, r.ComputeName)
+	room, err := all.AuthorizeCompute(ctx, r.FleetID, r.ComputeName, r.Authorization)
 	if err != nil {
 		return nil, err
 	}
-	now := all.Router.Now()
-	checked, err := router.InRoom(ctx, all.Router, room, func(room *fleet.Room) (checked struct {
-		found   bool
-		refused error
-	}) {
-		checked.found, checked.refused = true, room.CheckToken(r.ComputeName, r.Authorization, now)
-		return checked
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case !checked.found:
-		return nil, fault.New(fault.AccessDenied, "Compute %s is not registered in fleet %s", r.ComputeName, r.FleetID)
-	case checked.refused != nil:
-		return nil, checked.refused
-	}
-	a := &agent{all: all, key: computeKey{room, r.ComputeName}, push: r.Push, pushed: map[string]pushed{}}
+	a := &agent{all: all, key: computeKey{room, r.ComputeName}, push: r.Push, sendsLines: r.SendsLines,
+		pushed: map[string]pushed{}}
 	all.add(a)
 	a.wake()
 	return a, nil
@@ -203,6 +190,7 @@ func (all *Agents) remove(a *agent) {
 	delete(all.open[a.key], a)
 	if len(all.open[a.key]) == 0 {
 		delete(all.open, a.key)
+		all.endLogs(a.key)
 		maps.DeleteFunc(all.starting, func(_ ordinalKey, c computeKey) bool { return c == a.key })
 	}
 	all.number.Add(-1)
@@ -279,6 +267,8 @@ type agent struct {
 	all  *Agents
 	key  computeKey
 	push func(AgentPush)
+
+	sendsLines bool // see AgentRequest
 
 	mu      sync.Mutex
 	reading bool            // a goroutine reads the state

@@ -128,6 +128,8 @@ func Repeatable(c Command) bool {
 	case CatalogCommand:
 		switch c.Command.(type) {
 		case catalog.CreateFleet, catalog.CreateAlias, catalog.CreateBuild, catalog.FinishBuild, catalog.ClaimCompute,
+			catalog.CreateManagedFleet, catalog.CreateInstance, catalog.ReportInstance, catalog.ActivateInstance,
+			catalog.TerminateInstance, catalog.DropInstance, catalog.PutInstanceLog,
 			catalog.StartSignIn, catalog.RotateSignIn, catalog.TouchSignIn, catalog.EndSignIn:
 			return true
 		}

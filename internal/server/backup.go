@@ -15,6 +15,7 @@ import (
 	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/objects"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -23,11 +24,20 @@ import (
 // names the host.
 var backedUp = []string{"region.secret", "tls/ca.pem", "tls/ca.key", "aws-profile"}
 
-// backup writes a consistent snapshot of the region, taken after the call.
-func (s *service) backup(ctx context.Context, to io.Writer) error {
+// backup writes a consistent snapshot of the region, taken after the call, and the bytes of builds and objects if they
+// are wanted. Those that are deleted after the snapshot was taken are in it.
+func (s *service) backup(ctx context.Context, to io.Writer, builds bool) error {
 	files, err := readBackedUp(s.cfg.Data)
 	if err != nil {
 		return err
+	}
+	var blobs *backup.Blobs
+	var before map[string]bool
+	if builds {
+		release := s.plane.KeepObjects()
+		defer release()
+		blobs = &backup.Blobs{Open: func(hash string) (io.ReadCloser, error) { return s.objects.Open(hash) }}
+		before = s.referredBlobs()
 	}
 	snapshot, err := s.snapshot(ctx)
 	if errors.Is(err, journal.ErrSnapshotOpen) {
@@ -41,9 +51,39 @@ func (s *service) backup(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if blobs != nil {
+		if blobs.List, err = s.listBlobs(before); err != nil {
+			return err
+		}
+	}
 	h := backup.Header{Region: s.cfg.Region, Account: s.cfg.Account, Shards: s.cfg.Shards, Layout: layoutOf(level),
 		Release: release(), Level: level}
-	return backup.Write(ctx, to, h, files, snapshot)
+	return backup.Write(ctx, to, h, files, snapshot, blobs)
+}
+
+// referredBlobs returns the hashes of the blobs to which builds and objects refer.
+func (s *service) referredBlobs() map[string]bool {
+	referred := map[string]bool{}
+	catalog := s.plane.Catalog()
+	_ = s.objects.List(func(b objects.Blob) bool { // listBlobs returns the error
+		if catalog.Referred(b.Hash) {
+			referred[b.Hash] = true
+		}
+		return true
+	})
+	return referred
+}
+
+// listBlobs lists the blobs to which builds and objects refer, or did before.
+func (s *service) listBlobs(before map[string]bool) (list []backup.Blob, err error) {
+	catalog := s.plane.Catalog()
+	err = s.objects.List(func(b objects.Blob) bool {
+		if before[b.Hash] || catalog.Referred(b.Hash) {
+			list = append(list, backup.Blob{Hash: b.Hash, Size: b.Size})
+		}
+		return true
+	})
+	return list, err
 }
 
 // Limits of retries while shards are moving, or after a node was lost. Each attempt may pause all writes.

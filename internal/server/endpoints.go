@@ -22,6 +22,7 @@ import (
 	"github.com/muster-gg/muster/internal/operator"
 	"github.com/muster-gg/muster/internal/serversdk"
 	"github.com/muster-gg/muster/internal/serversdk/agent"
+	processlogs "github.com/muster-gg/muster/internal/serversdk/logs"
 	"github.com/muster-gg/muster/internal/serversdk/machine"
 	"github.com/muster-gg/muster/internal/signin"
 	"github.com/muster-gg/muster/internal/signin/query"
@@ -55,7 +56,7 @@ func (s *service) openEndpoints(context.Context) error {
 		Access: s.plane, Resolver: s.plane, ManagementOnly: s.cfg.AuditCalls == "management",
 		Ready: s.awaitReady,
 		Attach: func(ctx context.Context, c api.Call) context.Context {
-			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation})
+			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation, URL: c.URL})
 		},
 		Allow: throttle.allow, Enter: calls.enter, Leave: calls.leave,
 		Bodies: bodies, Observe: s.metrics.Call,
@@ -77,7 +78,12 @@ func (s *service) openEndpoints(context.Context) error {
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets(),
 	})
 	s.agents = agent.New(agent.Config{
-		Agents: s.plane.Agents(), Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.AgentSockets(),
+		Agents: s.plane.Agents(), StoresLogs: s.plane.KeepsLogs(), Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Metrics: s.metrics.AgentSockets(),
+	})
+	s.processLogs = processlogs.New(processlogs.Config{
+		Store: s.logs, Authorize: s.plane.AuthorizeLog, Verify: s.plane.VerifyLogURL,
+		Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	s.machines = machine.New(machine.Config{
 		Machines: s.plane.MachineConnector(), Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.MachineSockets(),
@@ -244,6 +250,15 @@ func (s *service) routes(calls http.Handler) http.Handler {
 			s.query.ServeHTTP(w, r)
 		case operator.Matches(r):
 			s.operator.ServeHTTP(w, r)
+		case processlogs.Matches(r):
+			s.processLogs.ServeHTTP(w, r)
+		case control.MatchesFile(r):
+			if s.awaitReady(r.Context()) {
+				s.plane.ServeFile(w, r)
+				return
+			}
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "recovering", http.StatusServiceUnavailable)
 		case !serversdk.Matches(r) && !agent.Matches(r) && !machine.Matches(r):
 			calls.ServeHTTP(w, r)
 		case !s.awaitReady(r.Context()):

@@ -117,7 +117,7 @@ func writtenBackup(t *testing.T, h backup.Header) (file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(backup.Write(t.Context(), to, h, nil, snapshot), to.Close()); err != nil {
+	if err := errors.Join(backup.Write(t.Context(), to, h, nil, snapshot, nil), to.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return to.Name()

@@ -7,13 +7,17 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/jonboulle/clockwork"
+
 	"github.com/muster-gg/muster/internal/atomicfile"
 	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/objects"
 	"github.com/muster-gg/muster/internal/region"
 )
 
@@ -25,6 +29,8 @@ type Restored struct {
 	Records         int       // of all journals, after their snapshots
 	History         int       // entries
 	Events          int       // records of the event feed
+	Blobs           int       // contents of builds and objects
+	Bytes           int64     // of all of them
 }
 
 // Restore creates a data directory from a backup. The directory must be missing or empty, and not in use. The whole
@@ -61,7 +67,7 @@ func CheckBackup(from io.Reader) (Restored, error) {
 	h := sum.Header
 	return Restored{
 		Region: h.Region, Account: h.Account, Shards: h.Shards, Taken: h.Taken,
-		Records: sum.Records, History: sum.Entries, Events: sum.Events,
+		Records: sum.Records, History: sum.Entries, Events: sum.Events, Blobs: sum.Blobs, Bytes: sum.Bytes,
 	}, err
 }
 
@@ -135,11 +141,34 @@ func fillData(ctx context.Context, data string, from io.Reader, log *slog.Logger
 	if err != nil {
 		return err
 	}
-	sum, err := backup.Restore(ctx, from, to, func(f backup.File) error { return writeBackedUp(data, f) })
+	store, err := objects.Open(objects.Config{Dir: filepath.Join(data, objectsDir), MaxSize: math.MaxInt64,
+		Clock: clockwork.NewRealClock(), Log: log})
 	if err != nil {
-		return fmt.Errorf("fill the journal: %w", err)
+		return err
+	}
+	sum, err := backup.Restore(ctx, from, to, func(f backup.File) error { return writeBackedUp(data, f) },
+		func(b backup.Blob, content io.Reader) error { return writeBlob(store, b, content) })
+	if err != nil {
+		return fmt.Errorf("fill the data directory: %w", err)
 	}
 	return writeIdentity(data, sum.Header, "")
+}
+
+// writeBlob writes a blob of a backup to a store.
+func writeBlob(store *objects.Store, b backup.Blob, content io.Reader) error {
+	w, err := store.Create(0)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	if _, err := io.Copy(w, content); err != nil {
+		return err
+	}
+	if of := w.SHA256(); of != b.Hash {
+		return fmt.Errorf("the backup has a blob %.64q with the SHA-256 %s: a file of the object store was damaged "+
+			"when it was taken", b.Hash, of)
+	}
+	return w.Commit()
 }
 
 // syncTree syncs a directory with its content.

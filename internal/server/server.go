@@ -31,6 +31,7 @@ import (
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/listen/localca"
+	"github.com/muster-gg/muster/internal/logs"
 	"github.com/muster-gg/muster/internal/metrics"
 	"github.com/muster-gg/muster/internal/objects"
 	"github.com/muster-gg/muster/internal/objects/s3"
@@ -40,6 +41,7 @@ import (
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/serversdk"
 	"github.com/muster-gg/muster/internal/serversdk/agent"
+	processlogs "github.com/muster-gg/muster/internal/serversdk/logs"
 	"github.com/muster-gg/muster/internal/serversdk/machine"
 	"github.com/muster-gg/muster/internal/shard"
 	"github.com/muster-gg/muster/internal/signin"
@@ -55,6 +57,9 @@ const historyIndexDir = "history.index"
 
 // objectsDir is the directory of the bytes of objects and builds in the data directory.
 const objectsDir = "objects"
+
+// logsDir is the directory of the logs of processes in the data directory. It can be deleted while no service uses it.
+const logsDir = "logs"
 
 // Run runs a service until ctx is done or it fails. It opens its parts in the order of their dependencies and closes
 // them in reverse.
@@ -138,51 +143,53 @@ func (c *closers) close() (err error) {
 
 // A service is one run.
 type service struct {
-	cfg      config.Config
-	opened   closers
-	lines    *logring.Ring // of the log
-	metrics  *telemetry.Metrics
-	identity identity
-	engine   *jetstream.Engine
-	tls      *tls.Config // of every port
-	caFile   string
-	secret   []byte // the region's
-	history  journal.History
-	feed     journal.Feed
-	objects  *objects.Store
-	journals []journal.Journal
-	timed    []*timedJournal // journals
-	disk     diskMeter       // of the data directory
-	nodes    *nodes.Nodes    // nil: no cluster
-	limits   *listen.Limits
-	listener net.Listener
-	plane    *control.Plane
-	scrapes  *sidePort // nil: no separate address for metrics
-	pushes   *otlp.Settings
-	pusher   *otlp.Pusher // nil: metrics are not pushed
-	profiler *sidePort    // nil: off
-	servers  *serversdk.Endpoint
-	agents   *agent.Endpoint
-	machines *machine.Endpoint
-	legacy   *legacyPorts // nil: off
-	recorder *metrics.Recorder
-	trail    *audit.Trail
-	grants   journal.Bucket // pending, of signing in
-	codes    journal.Bucket // of signing in
-	keyUses  journal.Bucket
-	tokens   *idp.Verifier
-	signin   *signin.Handler
-	console  *console.Handler
-	query    *query.Handler
-	operator *operator.Handler
-	watch    *cloudwatch.Handler
-	s3       *s3.Handler
-	calls    *listen.Server
-	http     *http.Server    // for all but plain API calls
-	gateway  *sessionGateway // nil: off
-	ready    chan struct{}   // closed when all shards have served for the first time
-	complete chan struct{}   // closed when this node's copies are complete, or after copiesLimit
-	stopping <-chan struct{} // closed when the service begins to stop
+	cfg         config.Config
+	opened      closers
+	lines       *logring.Ring // of the log
+	metrics     *telemetry.Metrics
+	identity    identity
+	engine      *jetstream.Engine
+	tls         *tls.Config // of every port
+	caFile      string
+	secret      []byte // the region's
+	history     journal.History
+	feed        journal.Feed
+	objects     *objects.Store
+	logs        *logs.Store // of processes that have ended
+	journals    []journal.Journal
+	timed       []*timedJournal // journals
+	disk        diskMeter       // of the data directory
+	nodes       *nodes.Nodes    // nil: no cluster
+	limits      *listen.Limits
+	listener    net.Listener
+	plane       *control.Plane
+	scrapes     *sidePort // nil: no separate address for metrics
+	pushes      *otlp.Settings
+	pusher      *otlp.Pusher // nil: metrics are not pushed
+	profiler    *sidePort    // nil: off
+	servers     *serversdk.Endpoint
+	agents      *agent.Endpoint
+	processLogs *processlogs.Handler
+	machines    *machine.Endpoint
+	legacy      *legacyPorts // nil: off
+	recorder    *metrics.Recorder
+	trail       *audit.Trail
+	grants      journal.Bucket // pending, of signing in
+	codes       journal.Bucket // of signing in
+	keyUses     journal.Bucket
+	tokens      *idp.Verifier
+	signin      *signin.Handler
+	console     *console.Handler
+	query       *query.Handler
+	operator    *operator.Handler
+	watch       *cloudwatch.Handler
+	s3          *s3.Handler
+	calls       *listen.Server
+	http        *http.Server    // for all but plain API calls
+	gateway     *sessionGateway // nil: off
+	ready       chan struct{}   // closed when all shards have served for the first time
+	complete    chan struct{}   // closed when this node's copies are complete, or after copiesLimit
+	stopping    <-chan struct{} // closed when the service begins to stop
 }
 
 // open opens the parts, and starts none. The port is opened after the journals: clients would wait on a node that waits
@@ -266,10 +273,15 @@ func (s *service) listening() listen.Config {
 	return listen.Config{TLS: s.tls, RefusePlain: s.cfg.Plaintext == "refuse"}
 }
 
-// openObjects opens the store of the bytes of objects.
+// openObjects opens the stores of the bytes of objects, and of logs.
 func (s *service) openObjects(context.Context) (err error) {
 	s.objects, err = objects.Open(objects.Config{Dir: filepath.Join(s.cfg.Data, objectsDir), Clock: s.cfg.Clock,
 		Log: s.cfg.Log})
+	if err != nil {
+		return err
+	}
+	s.logs, err = logs.Open(logs.Config{Dir: filepath.Join(s.cfg.Data, logsDir),
+		MaxSize: int64(s.cfg.MaxProcessLogs) << 20, Clock: s.cfg.Clock, Log: s.cfg.Log})
 	return err
 }
 
@@ -283,7 +295,7 @@ func (s *service) openPlane(context.Context) (err error) {
 		Trail: s.trail, KeyUses: s.keyUses, Tokens: s.tokens, Lifetimes: lifetimes(&s.cfg),
 		Argon2id:    s.argon2id(),
 		HistoryKept: s.cfg.History, HistoryDir: filepath.Join(s.cfg.Data, historyIndexDir),
-		Objects: s.objects, Copies: s.copiesOfObjects(), MaxBuildSize: int64(s.cfg.MaxBuildSize) << 20,
+		Objects: s.objects, Copies: s.copiesOfObjects(), Logs: s.logs, MaxBuildSize: int64(s.cfg.MaxBuildSize) << 20,
 		SnapshotEvery: shard.SnapshotEvery{Records: s.cfg.SnapshotEvery}, FinalSnapshot: true,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.count, Metrics: s.metrics.Shard(),
 	}

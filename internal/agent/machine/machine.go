@@ -35,6 +35,11 @@ const (
 	dialLimit = 15 * time.Second
 	// writeLimit is the time-out of a write.
 	writeLimit = 10 * time.Second
+
+	// reportPause is the shortest time between two reports of changes.
+	reportPause = 100 * time.Millisecond
+	// tokenRepeat is how long an answer to a request for a token is awaited before it is sent again.
+	tokenRepeat = 5 * time.Second
 )
 
 // Config configures a Machine. Service, Data, Offer and Log are required.
@@ -56,6 +61,8 @@ type Config struct {
 
 	// Wanted is called with each new state that the service wants, by one goroutine. nil: nothing is called.
 	Wanted func(protocol.Wanted)
+	// Instances returns the states of the instances. Call Machine.Changed when they have changed. nil: there are none.
+	Instances func() []protocol.InstanceState
 }
 
 // A Measure is the load of a machine at one time.
@@ -71,8 +78,12 @@ type Machine struct {
 	identity identity
 	key      ed25519.PrivateKey
 
+	changed  chan struct{} // has one element if something is to be reported
+	requests chan string   // of tokens, for the socket that is open
+
 	mu     sync.Mutex
-	wanted protocol.Wanted // the newest; Generation 0: none
+	wanted protocol.Wanted                          // the newest; Generation 0: none
+	tokens map[string]map[chan *protocol.Token]bool // who waits for the token of an instance
 }
 
 // Open reads the identity of a machine from its data directory, or makes one.
@@ -83,7 +94,8 @@ func Open(cfg Config) (*Machine, error) {
 	if cfg.Load == nil {
 		cfg.Load = func() Measure { return Measure{} }
 	}
-	m := &Machine{cfg: cfg}
+	m := &Machine{cfg: cfg, changed: make(chan struct{}, 1), requests: make(chan string),
+		tokens: map[string]map[chan *protocol.Token]bool{}}
 	var err error
 	if m.url, err = socketURL(cfg.Service); err != nil {
 		return nil, err
@@ -97,9 +109,28 @@ func Open(cfg Config) (*Machine, error) {
 
 // socketURL returns the URL of the socket.
 func socketURL(service string) (string, error) {
+	u, err := baseURL(service)
+	if err != nil {
+		return "", err
+	}
+	return u.String() + protocol.Path, nil
+}
+
+// HTTPURL returns the URL of a service for HTTP, without a slash at its end.
+func HTTPURL(service string) (string, error) {
+	u, err := baseURL(service)
+	if err != nil {
+		return "", err
+	}
+	u.Scheme = strings.Replace(u.Scheme, "ws", "http", 1)
+	return u.String(), nil
+}
+
+// baseURL returns the URL of a service with the scheme ws or wss.
+func baseURL(service string) (*url.URL, error) {
 	u, err := url.Parse(service)
 	if err != nil || u.Host == "" {
-		return "", fmt.Errorf("service %q must be a URL such as wss://games.example.com:9080", service)
+		return nil, fmt.Errorf("service %q must be a URL such as wss://games.example.com:9080", service)
 	}
 	switch u.Scheme {
 	case "http":
@@ -108,10 +139,10 @@ func socketURL(service string) (string, error) {
 		u.Scheme = "wss"
 	case "ws", "wss":
 	default:
-		return "", fmt.Errorf("service %q must begin with wss:// or ws://", service)
+		return nil, fmt.Errorf("service %q must begin with wss:// or ws://", service)
 	}
-	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), protocol.Path) + protocol.Path
-	return u.String(), nil
+	return &url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host,
+		Path: strings.TrimSuffix(strings.TrimRight(u.Path, "/"), protocol.Path)}, nil
 }
 
 // Name returns the name of the machine.
@@ -206,7 +237,6 @@ func (s *session) run(ctx context.Context, cancel func()) (joined bool, err erro
 	if err := s.join(c); err != nil {
 		return false, err
 	}
-	changed := make(chan struct{}, 1)
 	var reporting sync.WaitGroup
 	defer reporting.Wait()
 	defer cancel()
@@ -224,12 +254,11 @@ func (s *session) run(ctx context.Context, cancel func()) (joined bool, err erro
 			}
 			if !s.joined {
 				s.joined = true
-				reporting.Go(func() { s.report(ctx, message, changed) })
+				reporting.Go(func() { s.report(ctx, message) })
 			}
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
+			s.m.Changed()
+		case *protocol.Token:
+			s.m.answer(message)
 		}
 	}
 }
@@ -266,44 +295,60 @@ func (s *session) accept(w *protocol.Wanted, region string) error {
 			return err
 		}
 	}
+	if w.Generation <= m.Wanted().Generation {
+		return nil
+	}
+	if m.cfg.Wanted != nil {
+		m.cfg.Wanted(*w) // before it is reported that the machine acts on it
+	}
 	m.mu.Lock()
-	newer := w.Generation > m.wanted.Generation
-	if newer {
-		m.wanted = *w
-	}
-	m.mu.Unlock()
-	if newer && m.cfg.Wanted != nil {
-		m.cfg.Wanted(*w)
-	}
+	defer m.mu.Unlock()
+	m.wanted = *w
 	return nil
 }
 
-// report sends the state of the machine when the wanted one has changed, and at least each interval, with a Ping whose
-// Pong shows that the service is there.
-func (s *session) report(ctx context.Context, w *protocol.Wanted, changed <-chan struct{}) {
+// report sends the state of the machine when it or the wanted one has changed, and at least each interval, with a Ping
+// whose Pong shows that the service is there. It also sends the requests for tokens.
+func (s *session) report(ctx context.Context, w *protocol.Wanted) {
 	tick := s.m.cfg.Clock.NewTicker(time.Duration(w.ReportSeconds) * time.Second)
 	defer tick.Stop()
+	changed := s.m.changed
+	var paused <-chan time.Time
 	for {
+		var err error
 		select {
 		case <-changed:
+			changed, paused = nil, s.m.cfg.Clock.After(reportPause)
+			err = s.observed()
+		case <-paused:
+			changed, paused = s.m.changed, nil
 		case <-tick.Chan():
+			err = s.observed()
+		case instance := <-s.m.requests:
+			err = s.write(protocol.Encode(&protocol.TokenRequest{Instance: instance}))
 		case <-ctx.Done():
 			return
-		}
-		load := s.m.cfg.Load()
-		s.m.mu.Lock()
-		generation := s.m.wanted.Generation
-		s.m.mu.Unlock()
-		err := s.write(protocol.Encode(&protocol.Observed{Generation: generation, Offer: s.offer, Load: load.Load,
-			FreeMemoryMiB: load.FreeMemoryMiB}))
-		if err == nil {
-			err = s.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeLimit))
 		}
 		if err != nil {
 			_ = s.ws.Close() // the reader ends the session
 			return
 		}
 	}
+}
+
+// observed sends the state of the machine.
+func (s *session) observed() error {
+	m := s.m
+	load := m.cfg.Load()
+	o := &protocol.Observed{Generation: m.Wanted().Generation, Offer: s.offer, Load: load.Load,
+		FreeMemoryMiB: load.FreeMemoryMiB}
+	if m.cfg.Instances != nil {
+		o.Instances = m.cfg.Instances()
+	}
+	if err := s.write(protocol.Encode(o)); err != nil {
+		return err
+	}
+	return s.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeLimit))
 }
 
 // receive returns the next message whose type is known.
@@ -329,6 +374,67 @@ func (s *session) write(data []byte) error {
 		return err
 	}
 	return s.ws.WriteMessage(websocket.TextMessage, data)
+}
+
+// Changed has the state of the machine reported soon. It does not wait.
+func (m *Machine) Changed() {
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Token requests the token of an instance's compute, again and again until it is answered or ctx is done. The error of
+// an answer may be another one later.
+func (m *Machine) Token(ctx context.Context, instance string) (protocol.Token, error) {
+	answer := make(chan *protocol.Token, 1)
+	m.await(instance, answer, true)
+	defer m.await(instance, answer, false)
+	requests := m.requests
+	var repeat <-chan time.Time
+	for {
+		select {
+		case requests <- instance:
+			requests, repeat = nil, m.cfg.Clock.After(tokenRepeat)
+		case <-repeat:
+			requests = m.requests
+		case t := <-answer:
+			if t.Error != "" {
+				return *t, fmt.Errorf("token of instance %s: %s", instance, t.Error)
+			}
+			return *t, nil
+		case <-ctx.Done():
+			return protocol.Token{}, ctx.Err()
+		}
+	}
+}
+
+// await adds or removes a call that waits for the token of an instance.
+func (m *Machine) await(instance string, answer chan *protocol.Token, waits bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch calls := m.tokens[instance]; {
+	case !waits && len(calls) == 1:
+		delete(m.tokens, instance)
+	case !waits:
+		delete(calls, answer)
+	case calls == nil:
+		m.tokens[instance] = map[chan *protocol.Token]bool{answer: true}
+	default:
+		calls[answer] = true
+	}
+}
+
+// answer passes a token to the calls that wait for it.
+func (m *Machine) answer(t *protocol.Token) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for call := range m.tokens[t.Instance] {
+		select {
+		case call <- t:
+		default: // it has one
+		}
+	}
 }
 
 // Wanted returns the newest state that the service wants; its Generation is 0 before the first one.

@@ -22,8 +22,8 @@ func programOf(e Entry) program { return program{e.LaunchPath, e.Parameters} }
 
 // A backoff delays the launches of a program that crashes.
 type backoff struct {
-	crashes int // in a row
-	until   time.Time
+	last  Crash
+	until time.Time
 }
 
 // Exited records the end of a process with its exit code, which is negative if a signal has ended it. random, in
@@ -78,7 +78,7 @@ func (m *Machine) NotStarted(now time.Time, id string) {
 const noProgram = 2
 
 func (m *Machine) remove(id string, now time.Time) {
-	m.ports.release(m.processes[id].port, now)
+	m.ports.Release(m.processes[id].port, now)
 	delete(m.processes, id)
 }
 
@@ -90,9 +90,9 @@ func (m *Machine) crashed(now time.Time, id string, e Entry, code int, random fl
 		b = new(backoff)
 		m.backoff[key] = b
 	}
-	wait := min(firstWait<<min(b.crashes, 10), maxWait)
-	b.crashes++
+	wait := min(firstWait<<min(b.last.Crashes, 10), maxWait)
 	wait = time.Duration(float64(wait) * (1 - spread + 2*spread*random))
 	b.until = now.Add(wait)
-	return Crash{ID: id, Entry: e, Code: code, Crashes: b.crashes, Wait: wait}
+	b.last = Crash{ID: id, Entry: e, Code: code, Crashes: b.last.Crashes + 1, Wait: wait}
+	return b.last
 }

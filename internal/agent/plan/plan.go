@@ -27,7 +27,7 @@ const (
 type Machine struct {
 	status  Status
 	entries []Entry
-	ports   ports
+	ports   Leases
 	backoff map[program]*backoff
 	short   map[program]bool // NoPort was returned
 
@@ -52,12 +52,11 @@ type process struct {
 	killAt       time.Time // zero: it is not to end, or was killed
 }
 
-// New returns a machine for a compute that is Initializing. It leases the ports from low to high for {port}; 0 for
-// none.
-func New(low, high int) *Machine {
+// New returns a machine for a compute that is Initializing. It leases ports for {port}.
+func New(ports Leases) *Machine {
 	return &Machine{
 		status: Initializing, pace: firstPace, processes: map[string]*process{}, backoff: map[program]*backoff{},
-		short: map[program]bool{}, ports: ports{low: low, high: high, next: low, until: map[int]time.Time{}},
+		short: map[program]bool{}, ports: ports,
 	}
 }
 
@@ -74,11 +73,11 @@ func (m *Machine) Configure(entries []Entry) { m.entries = slices.Clone(entries)
 // registered, so its limit begins anew.
 func (m *Machine) Adopt(now time.Time, id string, e Entry, port int, started time.Time) {
 	m.processes[id] = &process{entry: e, port: port, started: started, known: now}
-	m.ports.hold(port)
+	m.ports.Hold(port)
 }
 
 // Rest keeps the port of a process that has ended before this run of the agent for the rest of its lease.
-func (m *Machine) Rest(port int, ended time.Time) { m.ports.release(port, ended) }
+func (m *Machine) Rest(port int, ended time.Time) { m.ports.Rest(port, ended) }
 
 // Tick returns what is due. It starts at most one process, with the id newID. Call it when Next says, and after each
 // change.
@@ -124,7 +123,7 @@ func (m *Machine) Next() (at time.Time) {
 			t = b.until
 		}
 		if m.short[programOf(e)] {
-			free := m.ports.free()
+			free := m.ports.Free()
 			if free.IsZero() {
 				continue
 			}
@@ -138,6 +137,28 @@ func (m *Machine) Next() (at time.Time) {
 		earliest(t)
 	}
 	return at
+}
+
+// Loop returns the last crash of an entry that is in a crash loop; false if none is. An entry with a registered process
+// is not.
+func (m *Machine) Loop() (Crash, bool) {
+	for _, e := range m.entries {
+		key := programOf(e)
+		if b := m.backoff[key]; b != nil && b.last.Crashes >= crashLoop && !m.runs(key) {
+			return b.last, true
+		}
+	}
+	return Crash{}, false
+}
+
+// runs reports whether a program has a registered process.
+func (m *Machine) runs(key program) bool {
+	for _, p := range m.processes {
+		if p.registered && programOf(p.entry) == key {
+			return true
+		}
+	}
+	return false
 }
 
 // missing returns the entries that have fewer processes than their count, while there are vacancies.
@@ -178,7 +199,7 @@ func (m *Machine) launch(now time.Time, id string) []Action {
 		}
 		port := 0
 		if strings.Contains(e.Parameters, Placeholder) {
-			if port = m.ports.lease(now); port == 0 {
+			if port = m.ports.Lease(now); port == 0 {
 				if !m.short[key] {
 					short = append(short, NoPort{e})
 				}

@@ -18,7 +18,7 @@ const noSpread = 0.5
 
 // running returns a machine whose compute has had its first heartbeat.
 func running(entries ...Entry) *Machine {
-	m := New(20000, 20002)
+	m := New(NewPorts(20000, 20002))
 	m.Heartbeat(t0, Initializing, nil, nil)
 	m.Configure(entries)
 	return m
@@ -76,7 +76,7 @@ func (c *clock) wantActions(want ...Action) {
 }
 
 func TestNothingStartsBeforeTheFirstReply(t *testing.T) {
-	m := New(0, 0)
+	m := New(NewPorts(0, 0))
 	m.Configure([]Entry{{"/s", "", 1}})
 	for _, status := range []Status{"", Activating, "Other"} {
 		m.Heartbeat(t0, status, nil, nil)

@@ -46,7 +46,7 @@ func TestSimulation(t *testing.T) {
 
 // restart replaces the agent.
 func (s *simulation) restart() {
-	s.m = New(20000, 20000+s.IntN(30))
+	s.m = New(NewPorts(20000, 20000+s.IntN(30)))
 	for id, p := range s.alive {
 		s.m.Adopt(s.now, id, p.start.Entry, p.start.Port, p.began)
 	}

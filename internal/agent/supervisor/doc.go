@@ -9,6 +9,8 @@
 //	              first one decides whether the game server starts
 //	exit.json     how it ended
 //	output.log    the newest lines of its output; output.1.log has those before
+//	output.cut    exists if older lines were removed
+//	notes.json    what its log needs; removed when the log is stored
 //
 // The supervisor gets its Spec on standard input, because it has secrets, and answers on standard output when the game
 // server runs. On the socket it sends the process id, then the exit, each as a line of JSON, and receives single bytes

@@ -2,6 +2,8 @@ package supervisor
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,6 +16,7 @@ const (
 	endedFile  = "ended.json"
 	exitFile   = "exit.json"
 	claimFile  = "claim"
+	notesFile  = "notes.json"
 	socketFile = "s"
 )
 
@@ -26,7 +29,8 @@ type Record struct {
 	Fleet   string
 	Compute string
 	Entry   plan.Entry
-	Port    int // leased for it; 0: none
+	Port    int    // leased for it; 0: none
+	WorkDir string `json:",omitempty"` // "": the agent's
 	Started time.Time
 }
 
@@ -42,6 +46,37 @@ type Spec struct {
 type Exit struct {
 	Code  int // exit code; -N: ended by signal N; -1 also if it is unknown
 	Ended time.Time
+
+	// CPU time, and the most memory that was resident, in bytes; 0: unknown.
+	User, System time.Duration `json:",omitzero"`
+	MaxRSS       int64         `json:",omitzero"`
+}
+
+// Notes are what the log of a game server needs, beside its output. They are in its directory as long as its log is to
+// be stored.
+type Notes struct {
+	LogPaths []string  `json:",omitempty"` // of the game, as it has reported them
+	Sessions []Session `json:",omitempty"` // that it has hosted, in this order
+	Reason   string    `json:",omitempty"` // why it has ended, for the service
+}
+
+// A Session is a game session of a game server.
+type Session struct {
+	ID        string
+	Activated time.Time
+}
+
+// Note replaces the notes of a directory.
+func Note(dir string, n Notes) error { return writeJSON(dir, notesFile, n) }
+
+// Stored removes the notes of a directory: its log is stored, or never will be.
+func Stored(dir string) error { return absentIsFine(os.Remove(filepath.Join(dir, notesFile))) }
+
+func absentIsFine(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func writeJSON(dir, name string, value any) error {

@@ -5,6 +5,7 @@ package supervisor
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 )
 
@@ -32,6 +33,18 @@ func exitCode(s *os.ProcessState) int {
 		return -int(status.Signal())
 	}
 	return s.ExitCode()
+}
+
+// maxRSS returns the most memory that was resident in bytes; 0: unknown.
+func maxRSS(s *os.ProcessState) int64 {
+	usage, ok := s.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
+		return int64(usage.Maxrss) //nolint:unconvert // its type differs between systems
+	}
+	return int64(usage.Maxrss) << 10 //nolint:unconvert // likewise
 }
 
 // detach has a supervisor outlive this process, and the signals of its terminal.

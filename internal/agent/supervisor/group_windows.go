@@ -48,6 +48,9 @@ func (g *group) signal(_ int, kill bool) {
 
 func exitCode(s *os.ProcessState) int { return s.ExitCode() }
 
+// maxRSS returns 0: it is unknown.
+func maxRSS(*os.ProcessState) int64 { return 0 }
+
 // detach has a supervisor outlive this process, and the signals of its console.
 func detach(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.DETACHED_PROCESS | windows.CREATE_NEW_PROCESS_GROUP}

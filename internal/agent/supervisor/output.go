@@ -17,6 +17,8 @@ const (
 	maxOutput = 4 << 20
 	// maxLine is how much of a line is kept, in bytes.
 	maxLine = 64 << 10
+	// cutFile exists if older lines were removed.
+	cutFile = "output.cut"
 	// timeFormat is that of the times of lines.
 	timeFormat = "2006-01-02T15:04:05.000000Z"
 )
@@ -35,7 +37,8 @@ type output struct {
 	file *os.File // nil: to be opened
 	to   *bufio.Writer
 	size int
-	lost int // lines
+	lost int  // lines
+	cut  bool // the mark for removed lines is there
 }
 
 func newOutput(dir string, now func() time.Time) *output { return &output{dir: dir, now: now} }
@@ -99,7 +102,7 @@ func (o *output) open() error {
 			o.lost++
 		}
 		o.closeFile()
-		if err := os.Rename(newest, before); err != nil {
+		if err := o.rotate(newest, before); err != nil {
 			return err
 		}
 	}
@@ -112,6 +115,17 @@ func (o *output) open() error {
 	}
 	o.file, o.to, o.size = file, bufio.NewWriterSize(file, maxLine), 0
 	return nil
+}
+
+// rotate makes the newest file the one before. If lines are removed by that, it leaves a mark.
+func (o *output) rotate(newest, before string) error {
+	if _, err := os.Stat(before); err == nil && !o.cut {
+		if err := os.WriteFile(filepath.Join(o.dir, cutFile), nil, 0o600); err != nil {
+			return err
+		}
+		o.cut = true
+	}
+	return os.Rename(newest, before)
 }
 
 func (o *output) closeFile() {

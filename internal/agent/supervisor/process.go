@@ -164,7 +164,8 @@ type Found struct {
 	Dir      string
 	Running  *Process // nil: it has ended
 	Exit     Exit
-	Reported bool // its end was reported
+	Reported bool   // its end was reported
+	Notes    *Notes // nil: its log is stored, or not wanted
 }
 
 // Find returns the game server of a directory. It is fs.ErrNotExist if there was none.
@@ -177,6 +178,9 @@ func Find(dir string) (Found, error) {
 	}
 	if err != nil {
 		return f, err
+	}
+	if notes := new(Notes); readJSON(dir, notesFile, notes) == nil {
+		f.Notes = notes
 	}
 	for deadline := time.Now().Add(adoptLimit); ; time.Sleep(adoptPause) {
 		if readJSON(dir, exitFile, &f.Exit) == nil {
@@ -202,27 +206,92 @@ func Find(dir string) (Found, error) {
 	return f, err
 }
 
+// A Recorded is a game server by its files alone.
+type Recorded struct {
+	Record
+	Reported bool      // its end was reported
+	Ended    time.Time // if it is known
+}
+
+// Records returns the game servers of the directories in parent. Those that cannot be read are left out.
+func Records(parent string) (all []Recorded) {
+	entries, _ := os.ReadDir(parent) // there is none
+	for _, e := range entries {
+		dir := filepath.Join(parent, e.Name())
+		var r Recorded
+		if readJSON(dir, recordFile, &r.Record) != nil {
+			if readJSON(dir, endedFile, &r.Record) != nil {
+				continue
+			}
+			r.Reported = true
+		}
+		var exit Exit
+		_ = readJSON(dir, exitFile, &exit) // there is none while it runs
+		r.Ended = exit.Ended
+		all = append(all, r)
+	}
+	return all
+}
+
+// End ends the game servers of the directories in parent at once, with their process groups, and waits for that. No
+// agent may run with them.
+func End(parent string) error {
+	entries, err := os.ReadDir(parent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		f, findErr := Find(filepath.Join(parent, e.Name()))
+		if findErr != nil || f.Running == nil {
+			continue // it has ended, or there was none
+		}
+		_ = f.Running.Signal(true) // it may end by itself
+		_, waitErr := f.Running.Wait()
+		err = errors.Join(err, waitErr)
+	}
+	return err
+}
+
 // Reported records that the end of a game server was reported. Its output stays.
 func Reported(dir string) error {
 	_ = os.Remove(filepath.Join(dir, socketFile)) // which the supervisor has removed
 	return os.Rename(filepath.Join(dir, recordFile), filepath.Join(dir, endedFile))
 }
 
-// Prune removes the oldest directories of game servers whose ends were reported, and keeps some.
-func Prune(parent string, keep int) error {
+// Prune removes the oldest directories of game servers whose ends were reported, and keeps some. Those whose logs are
+// not stored yet are kept until there are unstored of them; dropped is how many were removed nevertheless.
+func Prune(parent string, keep, unstored int) (dropped int, err error) {
 	ended, err := filepath.Glob(filepath.Join(parent, "*", endedFile))
 	if err != nil || len(ended) <= keep {
-		return err
+		return 0, err
+	}
+	var stored, waiting []string
+	for _, path := range ended {
+		dir := filepath.Dir(path)
+		if _, err := os.Stat(filepath.Join(dir, notesFile)); err == nil {
+			waiting = append(waiting, dir)
+		} else {
+			stored = append(stored, dir)
+		}
+	}
+	err = removeOldest(stored, keep)
+	return max(0, len(waiting)-unstored), errors.Join(err, removeOldest(waiting, unstored))
+}
+
+// removeOldest removes directories of game servers, those that ended first, until some are left.
+func removeOldest(dirs []string, keep int) (err error) {
+	if len(dirs) <= keep {
+		return nil
 	}
 	at := map[string]time.Time{}
-	for _, path := range ended {
+	for _, dir := range dirs {
 		var exit Exit
-		_ = readJSON(filepath.Dir(path), exitFile, &exit) // one that cannot be read is the oldest
-		at[path] = exit.Ended
+		_ = readJSON(dir, exitFile, &exit) // one that cannot be read is the oldest
+		at[dir] = exit.Ended
 	}
-	slices.SortFunc(ended, func(a, b string) int { return at[a].Compare(at[b]) })
-	for _, path := range ended[:len(ended)-keep] {
-		err = errors.Join(err, os.RemoveAll(filepath.Dir(path)))
+	slices.SortFunc(dirs, func(a, b string) int { return at[a].Compare(at[b]) })
+	for _, dir := range dirs[:len(dirs)-keep] {
+		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	return err
 }

@@ -125,7 +125,9 @@ func (s *supervision) launch(spec *Spec) error {
 // wait waits for the end, writes it down and reports it.
 func (s *supervision) wait() error {
 	_ = s.command.Wait() // the state has the result
-	exit := Exit{Code: exitCode(s.command.ProcessState), Ended: time.Now()}
+	state := s.command.ProcessState
+	exit := Exit{Code: exitCode(state), Ended: time.Now(), User: state.UserTime(), System: state.SystemTime(),
+		MaxRSS: maxRSS(state)}
 	s.group.signal(s.pid(), true) // what it has left behind
 	limit := time.AfterFunc(outputLimit, func() {
 		for _, p := range s.pipes {

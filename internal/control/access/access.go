@@ -106,6 +106,7 @@ type Origin struct {
 	UserAgent string
 	RequestID string
 	Region    string // that the request was signed for; "" for others
+	Host      string // that the request of a page was sent to; "" for others
 }
 
 // derived is what follows from one version of the catalog's records of access.

@@ -26,10 +26,12 @@ import (
 type Secrets struct {
 	tokenKey []byte      // auth tokens of computes
 	pageKey  []byte      // paging tokens
+	fileKey  []byte      // permissions to transfer a file by HTTP
 	callKey  []byte      // ids that a repetition must find again: of game sessions, of events
 	signIn   []byte      // the secret of the first epoch
 	regionID []byte      // not secret
 	recovery []byte      // requests for a new root key, by who can read the region's secret
+	logKey   []byte      // URLs of logs
 	sealing  cipher.AEAD // access keys, in the first epoch
 	epochs   cipher.AEAD // the secrets of later epochs
 }
@@ -44,8 +46,10 @@ func New(secret []byte) (*Secrets, error) {
 	}
 	return &Secrets{
 		tokenKey: derive(secret, "compute auth token"), pageKey: derive(secret, "paging token"),
+		fileKey: derive(secret, "file permission"),
 		callKey: derive(secret, "call id"), signIn: derive(secret, "sign-in"),
 		recovery: derive(secret, "root key recovery"), regionID: derive(secret, "region id"),
+		logKey:  derive(secret, "log url"),
 		sealing: sealingOf(derive(secret, "access key seal")), epochs: sealingOf(derive(secret, "epoch seal")),
 	}, nil
 }
@@ -92,6 +96,21 @@ func (s *Secrets) TokenSerial(room fleet.RoomID, compute *fleet.Compute, text st
 		}
 	}
 	return 0, false
+}
+
+// LogSignature returns the signature of a URL for a log, which is valid until a time in seconds since 1970.
+func (s *Secrets) LogSignature(key string, expires int64) string {
+	return hex.EncodeToString(mac(s.logKey, key, strconv.FormatInt(expires, 10)))
+}
+
+// FilePermission returns the text that permits what the parts name, such as to get a file.
+func (s *Secrets) FilePermission(parts ...string) string {
+	return hex.EncodeToString(mac(s.fileKey, parts...)[:16])
+}
+
+// PermitsFile reports whether a text is the FilePermission of the parts.
+func (s *Secrets) PermitsFile(text string, parts ...string) bool {
+	return subtle.ConstantTimeCompare([]byte(s.FilePermission(parts...)), []byte(text)) == 1
 }
 
 // CallID returns a UUID that is the same for all attempts of a call: for its principal and the invocation id that AWS

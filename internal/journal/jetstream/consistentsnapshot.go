@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -42,7 +43,7 @@ func (e *Engine) ConsistentSnapshot(ctx context.Context, shards int, region Regi
 	if err != nil {
 		return nil, err
 	}
-	c := &consistentSnapshot{engine: e, release: release, shards: make([]end, shards)}
+	c := &consistentSnapshot{engine: e, release: sync.OnceFunc(release), shards: make([]end, shards)}
 	if err := c.open(ctx, region); err != nil {
 		c.Close()
 		return nil, err

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -60,6 +61,10 @@ func (f *fakeAgents) Heartbeat(_ context.Context, status processes.ComputeStatus
 	processes.AgentHealth, error) {
 	err := f.call("heartbeat", string(status), strings.Join(ids, "+"))
 	return f.health, err
+}
+
+func (f *fakeAgents) PutLines(stream string, l processes.LogLines) error {
+	return f.call("lines", stream, fmt.Sprintf("%q %t %q %t", l.Lines, l.Skipped, l.Problem, l.Ended))
 }
 
 func (f *fakeAgents) RuntimeConfiguration() (*wire.RuntimeConfiguration, error) {

@@ -14,6 +14,10 @@ const (
 	maxName = 128
 	// maxProcesses is the maximum number of processes in a heartbeat. A compute runs 50.
 	maxProcesses = 1000
+	// maxLines is the maximum size of the lines in a message, in bytes. An agent sends at most 96 KiB.
+	maxLines = 128 << 10
+	// maxProblem is the maximum size of the reason for which there are no lines, in bytes.
+	maxProblem = 512
 )
 
 // A request is a message of an agent: the envelope and the fields of all actions together. A missing or null field has
@@ -25,6 +29,10 @@ type request struct {
 	ProcessList       []string
 	ProcessId         string
 	TerminationReason string
+
+	// Of Muster's own agent.
+	StreamId, Lines, Problem string
+	Skipped, Ended           bool
 }
 
 // decodeRequest reads a message. ignored is why it cannot be answered: it is no JSON object, or has no valid envelope.
@@ -65,6 +73,14 @@ func (r *request) problem() error {
 		}
 		if !isName(r.TerminationReason) {
 			return fault.New(fault.InvalidRequest, "TerminationReason must have 1 to %d bytes", maxName)
+		}
+	case actionPutLines:
+		if !isName(r.StreamId) {
+			return fault.New(fault.InvalidRequest, "StreamId must have 1 to %d bytes", maxName)
+		}
+		if len(r.Problem) > maxProblem || len(r.Lines) > maxLines {
+			return fault.New(fault.InvalidRequest, "Problem must have at most %d bytes, Lines at most %d", maxProblem,
+				maxLines)
 		}
 	}
 	return nil

@@ -81,6 +81,9 @@ func encodePush(p processes.AgentPush) (action string, data []byte) {
 		LogPaths          []string `json:",omitempty"`
 		GameSessionId     string   `json:",omitempty"`
 		TerminationReason string   `json:",omitempty"`
+		StreamId          string   `json:",omitempty"`
+		TailBytes         int64    `json:",omitempty"`
+		Once              bool     `json:",omitempty"`
 	}{}
 	switch p := p.(type) {
 	case processes.ProcessRegisteredPush:
@@ -95,6 +98,9 @@ func encodePush(p processes.AgentPush) (action string, data []byte) {
 		message.Action = "StartComputeTermination"
 	case processes.RuntimeUpdatedPush:
 		message.Action = "NotifyRuntimeConfigurationUpdated"
+	case processes.FollowLogPush:
+		message.Action, message.ProcessId = "FollowServerProcessLog", p.ProcessID
+		message.StreamId, message.TailBytes, message.Once = p.StreamID, p.TailBytes, p.Once
 	}
 	return message.Action, encode(message)
 }

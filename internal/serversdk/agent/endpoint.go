@@ -16,6 +16,10 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
+// logsHeader announces in a handshake that the agent is Muster's own and sends lines of its processes, and in the
+// answer that the region stores their logs.
+const logsHeader = "Muster-Logs"
+
 // Path is the path of agents, below that of the service's public URL.
 const Path = "/agent"
 
@@ -29,15 +33,18 @@ const (
 
 // Config configures an Endpoint. Agents and Log are required.
 type Config struct {
-	Agents  processes.AgentConnector
-	Clock   clockwork.Clock // nil: the real clock
-	Log     *slog.Logger
-	Metrics serversdk.Metrics
+	Agents processes.AgentConnector
+	// StoresLogs is announced to agents: package serversdk/logs accepts the logs of their processes.
+	StoresLogs bool
+	Clock      clockwork.Clock // nil: the real clock
+	Log        *slog.Logger
+	Metrics    serversdk.Metrics
 }
 
 // An Endpoint serves the sockets of agents. It is an http.Handler and safe for concurrent use.
 type Endpoint struct {
 	agents   processes.AgentConnector
+	answer   http.Header // of handshakes
 	clock    clockwork.Clock
 	log      *slog.Logger
 	refusals *loglimit.Limiter // limits log lines
@@ -54,6 +61,9 @@ func New(cfg Config) *Endpoint {
 	cfg.Metrics.Fill()
 	e := &Endpoint{agents: cfg.Agents, clock: cfg.Clock, log: cfg.Log, metrics: cfg.Metrics,
 		refusals: loglimit.New(cfg.Clock)}
+	if cfg.StoresLogs {
+		e.answer = http.Header{logsHeader: {"1"}}
+	}
 	e.sockets.Init((*socket).close)
 	e.upgrader = serversdk.NewUpgrader(e.refuse)
 	return e
@@ -79,7 +89,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.refuseFault(w, s, err)
 		return
 	}
-	ws, err := e.upgrader.Upgrade(w, r, nil)
+	ws, err := e.upgrader.Upgrade(w, r, e.answer)
 	if err != nil { // Upgrade has written the answer
 		connection.Disconnected()
 		s.logger().Info("handshake of an agent failed", "error", err)
@@ -100,6 +110,7 @@ func (e *Endpoint) connect(r *http.Request, s *socket, token string) (processes.
 	defer cancel()
 	return e.agents.ConnectAgent(ctx, processes.AgentRequest{
 		FleetID: s.fleet, ComputeName: s.compute, Authorization: token, Push: s.push,
+		SendsLines: r.Header.Get(logsHeader) != "",
 	})
 }
 

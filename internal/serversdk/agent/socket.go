@@ -18,6 +18,7 @@ const (
 	actionRuntime       = "DescribeRuntimeConfiguration"
 	actionCredentials   = "GetFleetRoleCredentials"
 	actionProcessExited = "NotifyServerProcessTermination"
+	actionPutLines      = "PutServerProcessLog" // of Muster's own agent
 )
 
 // A socket is one connection of an agent. One goroutine reads and carries out requests; the shared writers write.
@@ -123,6 +124,9 @@ func (s *socket) carryOut(r *request) (any, error) {
 		return noCredentials{reply: done}, nil
 	case actionProcessExited:
 		return done, s.connection.ProcessExited(ctx, r.ProcessId, r.TerminationReason)
+	case actionPutLines:
+		return done, s.connection.PutLines(r.StreamId, processes.LogLines{Lines: r.Lines, Skipped: r.Skipped,
+			Problem: r.Problem, Ended: r.Ended})
 	default:
 		return nil, fault.New(fault.InvalidRequest, "there is no action %q", r.Action)
 	}
@@ -139,7 +143,7 @@ func refusal(r *request, err error) any {
 // label returns the action for metrics.
 func label(action string) string {
 	switch action {
-	case actionHeartbeat, actionRuntime, actionCredentials, actionProcessExited:
+	case actionHeartbeat, actionRuntime, actionCredentials, actionProcessExited, actionPutLines:
 		return action
 	}
 	return "unknown"

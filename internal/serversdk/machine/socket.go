@@ -23,6 +23,7 @@ import (
 const (
 	actionJoin    = "Join"
 	actionReport  = "Report"
+	actionToken   = "Token"
 	actionWanted  = "Wanted"
 	actionUnknown = "unknown"
 )
@@ -96,30 +97,39 @@ func (s *socket) connect(j *protocol.Join) (err error) {
 	return err
 }
 
-// report receives one report; false ends the socket.
+// report receives one message; false ends the socket.
 func (s *socket) report() bool {
 	message, err := s.next(protocol.LostAfter)
 	began := s.endpoint.clock.Now()
 	action := actionUnknown
-	switch o, ok := message.(*protocol.Observed); {
+	switch {
 	case errors.Is(err, errClosed):
 		return false
 	case errors.Is(err, protocol.ErrUnknown):
 		s.logIgnored()
 		return true
-	case err == nil && !ok:
-		err = fault.New(fault.InvalidRequest, "the machine has joined already")
 	case err == nil:
-		action = actionReport
-		ctx, cancel := context.WithTimeout(context.Background(), callLimit)
-		err = s.connection.Observed(ctx, o)
-		cancel()
+		action, err = s.process(message)
 	}
 	s.endpoint.metrics.Replied(action, statusOf(err), s.endpoint.clock.Since(began))
 	if err != nil {
 		s.end(err)
 	}
 	return err == nil
+}
+
+// process processes a message after the join. An error ends the connection.
+func (s *socket) process(message any) (action string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
+	defer cancel()
+	switch m := message.(type) {
+	case *protocol.Observed:
+		return actionReport, s.connection.Observed(ctx, m)
+	case *protocol.TokenRequest:
+		s.send(protocol.Encode(s.connection.Token(ctx, m)))
+		return actionToken, nil
+	}
+	return actionUnknown, fault.New(fault.InvalidRequest, "the machine has joined already")
 }
 
 var errClosed = errors.New("the socket has closed")

@@ -1,0 +1,178 @@
+package instance
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	// maxRatio is the largest ratio of the unpacked size to that of the archive, unless it unpacks to less than
+	// smallSize bytes.
+	maxRatio  = 100
+	smallSize = 1 << 20
+	// maxTarget is the largest length of the target of a link, in bytes.
+	maxTarget = 4096
+)
+
+// An extraction unpacks an archive. The service has checked the archive; what could harm the machine is checked again.
+type extraction struct {
+	root  *os.Root
+	room  int64 // bytes
+	links []string
+}
+
+// extract unpacks an archive into a new directory.
+func extract(ctx context.Context, archive, to string) (err error) {
+	r, err := zip.OpenReader(archive)
+	if err != nil {
+		return failed(codeDownload, "the archive of the build is damaged: %v", err)
+	}
+	defer func() { _ = r.Close() }() // only read
+	info, err := os.Stat(archive)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(to, 0o755); err != nil { //nolint:gosec // in a directory of this user alone
+		return err
+	}
+	root, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	e := &extraction{root: root, room: max(maxRatio*info.Size(), smallSize)}
+	for _, f := range r.File {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := e.entry(f); err != nil {
+			return failed(codeDownload, "entry %.200q of the build cannot be unpacked: %v", f.Name, err)
+		}
+	}
+	for _, link := range e.links {
+		if _, err := root.Stat(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return failed(codeDownload, "link %.200q of the build: %v", link, err)
+		}
+	}
+	return nil
+}
+
+func (e *extraction) entry(f *zip.File) error {
+	name := filepath.FromSlash(strings.TrimSuffix(f.Name, "/"))
+	mode := f.Mode()
+	switch {
+	case !filepath.IsLocal(name):
+		return errors.New("it leads out of the build")
+	case mode.IsDir():
+		return e.root.MkdirAll(name, 0o755)
+	case !mode.IsRegular() && mode.Type() != fs.ModeSymlink:
+		return fmt.Errorf("its mode is %s", mode)
+	}
+	if err := e.root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	content, err := f.Open()
+	if err != nil {
+		return err
+	}
+	if mode.IsRegular() {
+		err = e.file(name, mode.Perm(), content)
+	} else {
+		err = e.link(name, content)
+	}
+	return errors.Join(err, content.Close())
+}
+
+func (e *extraction) file(name string, mode fs.FileMode, content io.Reader) error {
+	file, err := e.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(file, io.LimitReader(content, e.room+1))
+	if e.room -= n; err == nil && e.room < 0 {
+		err = fmt.Errorf("the archive unpacks to more than %d times its size", maxRatio)
+	}
+	return errors.Join(err, file.Chmod(mode), file.Close())
+}
+
+func (e *extraction) link(name string, content io.Reader) error {
+	text, err := io.ReadAll(io.LimitReader(content, maxTarget+1))
+	if err != nil {
+		return err
+	}
+	target := string(text)
+	if len(target) > maxTarget || path.IsAbs(target) ||
+		!filepath.IsLocal(filepath.Join(filepath.Dir(name), filepath.FromSlash(target))) {
+		return errors.New("the link leads out of the build")
+	}
+	e.links = append(e.links, name)
+	return e.root.Symlink(filepath.FromSlash(target), name)
+}
+
+// cloneTree makes a directory with the files of a build that no game server can change for others.
+func cloneTree(ctx context.Context, tree, to string) error {
+	temporary := to + "~"
+	if err := os.RemoveAll(temporary); err != nil {
+		return err
+	}
+	err := filepath.WalkDir(tree, func(from string, d fs.DirEntry, err error) error {
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+		name, err := filepath.Rel(tree, from)
+		if err != nil {
+			return err
+		}
+		return cloneEntry(from, filepath.Join(temporary, name), d)
+	})
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(temporary))
+	}
+	return os.Rename(temporary, to)
+}
+
+func cloneEntry(from, to string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	switch {
+	case d.IsDir():
+		return os.MkdirAll(to, info.Mode().Perm()|0o700)
+	case info.Mode().Type() == fs.ModeSymlink:
+		target, err := os.Readlink(from)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, to)
+	case !info.Mode().IsRegular():
+		return nil // a socket or a pipe that the installer has left
+	}
+	if sharable(info.Mode()) && os.Link(from, to) == nil {
+		return nil
+	}
+	return copyFile(from, to, info.Mode().Perm())
+}
+
+// copyFile copies a file. The copy shares extents where the file system can.
+func copyFile(from, to string, mode fs.FileMode) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }() // only read
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Chmod(mode), target.Close())
+}

@@ -1,0 +1,136 @@
+package control
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// DescribeInstances lists the instances of an EC2-type fleet by id, at all its locations or at one.
+func (cr *catalogReader) DescribeInstances(_ context.Context,
+	in *wire.DescribeInstancesInput) (*wire.DescribeInstancesOutput, error) {
+	f, err := cr.liveFleet(in.FleetId)
+	switch {
+	case err != nil:
+		return nil, err
+	case f.Managed == nil:
+		return nil, invalid("Fleet %s is of compute type ANYWHERE and has no instances. Call ListCompute.", f.ID)
+	}
+	view := cr.Catalog()
+	if _, ok := view.FleetLocation(f.ID, in.Location); in.Location != "" && !ok {
+		return nil, notFound("Fleet %s has no location %s", f.ID, in.Location)
+	}
+	if in.InstanceId != "" {
+		i, ok := view.Instance(in.InstanceId)
+		if !ok || i.Fleet != f.ID || in.Location != "" && i.Location != in.Location {
+			return nil, notFound("Instance %s not found in fleet %s", in.InstanceId, f.ID)
+		}
+		return &wire.DescribeInstancesOutput{Instances: []wire.Instance{*cr.instance(view, f, i)}}, nil
+	}
+	list, next, err := page(cr.secrets.Pages("DescribeInstances", f.ID, in.Location), in.NextToken,
+		func(after string) ([]*catalog.Instance, bool) {
+			filter := catalog.InstanceFilter{Fleet: f.ID, Location: in.Location}
+			return view.InstancePage(filter, after, pageSize(in.Limit))
+		},
+		func(i *catalog.Instance) string { return i.ID })
+	if err != nil {
+		return nil, err
+	}
+	return &wire.DescribeInstancesOutput{NextToken: next,
+		Instances: shown(list, func(i *catalog.Instance) *wire.Instance { return cr.instance(view, f, i) })}, nil
+}
+
+func (sh shapes) instance(view *catalog.State, f *catalog.Fleet, i *catalog.Instance) *wire.Instance {
+	out := &wire.Instance{
+		FleetId: f.ID, FleetArn: sh.names.FleetARN(f.ID), InstanceId: i.ID, Location: i.Location,
+		Type: wire.EC2InstanceType(f.Managed.InstanceType), Status: wire.InstanceStatus(i.Status),
+		OperatingSystem: wire.OperatingSystem(f.Managed.Files.OperatingSystem), CreationTime: i.Created.Time(),
+	}
+	if m, ok := view.Machine(i.Machine); ok {
+		out.IpAddress = m.Offer.IP
+		if f.Managed.Certificate == string(wire.CertificateTypeGenerated) {
+			out.DnsName = m.Offer.DNS
+		}
+	}
+	return out
+}
+
+// An InstanceRow is an instance for operators.
+type InstanceRow struct {
+	InstanceID   string    `json:"instanceId"`
+	FleetID      string    `json:"fleetId"`
+	Location     string    `json:"location"`
+	Machine      string    `json:"machine"`
+	BuildID      string    `json:"buildId"`
+	Type         string    `json:"type"`
+	Status       string    `json:"status"`                // PENDING, ACTIVE or TERMINATING
+	Stage        string    `json:"stage,omitempty"`       // how far its machine has come; "": not known
+	FailureCode  string    `json:"failureCode,omitempty"` // of a fleet event
+	Failure      string    `json:"failure,omitempty"`
+	Processes    int       `json:"processes"` // that its machine last reported
+	CreationTime time.Time `json:"creationTime"`
+}
+
+// An InstanceList is instances by id.
+type InstanceList struct {
+	Instances []InstanceRow `json:"instances"`
+	NextToken string        `json:"nextToken,omitempty"`
+}
+
+// An InstanceQuery selects instances.
+type InstanceQuery struct {
+	Fleet, Location, Machine, Status string // "": any
+	After                            string // the token of the page before
+	Limit                            int    // at least 1
+}
+
+// Instances returns a page of the instances of the region by id. InvalidRequest.
+func (p *Plane) Instances(ctx context.Context, q InstanceQuery) (*InstanceList, error) {
+	switch catalog.InstanceStatus(q.Status) {
+	case "", catalog.InstancePending, catalog.InstanceActive, catalog.InstanceTerminating:
+	default:
+		return nil, invalid("status must be %s, %s or %s", catalog.InstancePending, catalog.InstanceActive,
+			catalog.InstanceTerminating)
+	}
+	view := p.Catalog()
+	filter := catalog.InstanceFilter{Fleet: fleetID(q.Fleet), Location: q.Location, Machine: q.Machine,
+		Status: catalog.InstanceStatus(q.Status)}
+	list, next, err := page(p.secrets.Pages("Instances", q.Fleet, q.Location, q.Machine, q.Status), q.After,
+		func(after string) ([]*catalog.Instance, bool) { return view.InstancePage(filter, after, q.Limit) },
+		func(i *catalog.Instance) string { return i.ID })
+	if err != nil {
+		return nil, err
+	}
+	processes := p.instanceProcesses(ctx)
+	return &InstanceList{shown(list, func(i *catalog.Instance) *InstanceRow {
+		row := instanceRow(view, i)
+		row.Processes = processes[i.ID]
+		return row
+	}), next}, nil
+}
+
+// instanceProcesses returns the number of processes of each instance, as machines have reported it.
+func (p *Plane) instanceProcesses(ctx context.Context) map[string]int {
+	processes := map[string]int{}
+	for _, m := range p.machines.List(ctx) {
+		for id, n := range m.Processes {
+			processes[id] = n
+		}
+	}
+	return processes
+}
+
+func instanceRow(view *catalog.State, i *catalog.Instance) *InstanceRow {
+	row := &InstanceRow{
+		InstanceID: i.ID, FleetID: i.Fleet, Location: i.Location, Machine: i.Machine, BuildID: i.Build,
+		Status: string(i.Status), Stage: string(i.Stage), FailureCode: i.Code, Failure: strings.TrimSpace(i.Message),
+		CreationTime: i.Created.Time(),
+	}
+	if f, ok := view.Fleet(i.Fleet); ok && f.Managed != nil {
+		row.Type = f.Managed.InstanceType
+	}
+	return row
+}

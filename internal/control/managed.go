@@ -1,0 +1,112 @@
+package control
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/internal/capacity"
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/arn"
+)
+
+// createManagedFleet creates an EC2-type fleet. Machines of its locations get its instances from then on.
+func (p *Plane) createManagedFleet(ctx context.Context, in *wire.CreateFleetInput) (*wire.CreateFleetOutput, error) {
+	if err := p.checkManaged(in); err != nil {
+		return nil, err
+	}
+	b, err := p.findBuild(in.BuildId)
+	if err != nil {
+		return nil, err
+	}
+	if status, reason := p.buildStatus(b); status == catalog.BuildFailed {
+		return nil, invalid("Build %s is FAILED: %s", b.ID, reason)
+	}
+	command := catalog.CreateManagedFleet{
+		ID: "fleet-" + uuid.NewString(), Attributes: attributesFrom(in), Runtime: managedRuntime(in),
+		Managed: managedFrom(in), Tags: tagsFrom(in.Tags), EventID: uuid.NewString(),
+	}
+	command.Managed.Build, command.Managed.Home = b.ID, p.cfg.Region
+	for _, l := range in.Locations {
+		command.Locations = append(command.Locations, l.Location)
+	}
+	if err := p.Change(ctx, command); err != nil {
+		return nil, err
+	}
+	locations := []string{p.cfg.Region}
+	for _, l := range command.Locations {
+		if l != p.cfg.Region {
+			locations = append(locations, l)
+		}
+	}
+	return p.fleetCreated(command.ID, locations)
+}
+
+// checkManaged rejects requests that name what this service does not have, or leave out what it needs.
+func (p *Plane) checkManaged(in *wire.CreateFleetInput) error {
+	switch {
+	case !p.keepsObjects():
+		return invalid("%s", noObjects)
+	case in.ScriptId != "":
+		return invalid("Realtime scripts are not run by this service. Give a BuildId.")
+	case in.BuildId == "":
+		return invalid("BuildId is required for fleets of compute type EC2")
+	case in.EC2InstanceType == "":
+		return invalid("EC2InstanceType is required for fleets of compute type EC2")
+	case in.PeerVpcAwsAccountId != "" || in.PeerVpcId != "":
+		return invalid("PeerVpcId and PeerVpcAwsAccountId do not apply: there are no VPCs. Leave them out.")
+	case in.AnywhereConfiguration != nil:
+		return invalid("AnywhereConfiguration does not apply to fleets of compute type EC2. Leave it out.")
+	case in.PlayerGatewayMode == wire.PlayerGatewayModeRequired:
+		return invalid("PlayerGatewayMode REQUIRED is not supported: players connect to the game server itself")
+	}
+	if _, ok := capacity.NeedOf(string(in.EC2InstanceType)); !ok {
+		return invalid("EC2InstanceType %s is not known to this service", in.EC2InstanceType)
+	}
+	return nil
+}
+
+// managedRuntime returns the runtime configuration of a new fleet, which older clients give as a launch path.
+func managedRuntime(in *wire.CreateFleetInput) *catalog.RuntimeConfiguration {
+	if in.RuntimeConfiguration == nil && in.ServerLaunchPath != "" {
+		return &catalog.RuntimeConfiguration{ServerProcesses: []catalog.ServerProcess{{
+			LaunchPath: in.ServerLaunchPath, Parameters: in.ServerLaunchParameters, ConcurrentExecutions: 1}}}
+	}
+	return runtimeFrom(in.RuntimeConfiguration)
+}
+
+func managedFrom(in *wire.CreateFleetInput) catalog.Managed {
+	m := catalog.Managed{
+		InstanceType: string(in.EC2InstanceType), FleetType: string(in.FleetType),
+		Ports:       portsFrom(in.EC2InboundPermissions),
+		Certificate: string(wire.CertificateTypeDisabled), RoleARN: in.InstanceRoleArn,
+		Credentials: string(in.InstanceRoleCredentialsProvider),
+	}
+	if m.FleetType == "" {
+		m.FleetType = string(wire.FleetTypeOnDemand)
+	}
+	if c := in.CertificateConfiguration; c != nil {
+		m.Certificate = string(c.CertificateType)
+	}
+	return m
+}
+
+func portsFrom(in []wire.IpPermission) (ports []catalog.PortRange) {
+	for _, p := range in {
+		ports = append(ports, catalog.PortRange{From: p.FromPort.Or(0), To: p.ToPort.Or(0), IPRange: p.IpRange,
+			Protocol: string(p.Protocol)})
+	}
+	return ports
+}
+
+// addManaged adds the attributes that only an EC2-type fleet has.
+func (sh shapes) addManaged(a *wire.FleetAttributes, m *catalog.Managed) {
+	a.ComputeType = wire.ComputeTypeEc2
+	a.BuildId, a.BuildArn = m.Build, arn.Build(sh.names.Region, sh.names.Account, m.Build)
+	a.InstanceType, a.FleetType = wire.EC2InstanceType(m.InstanceType), wire.FleetType(m.FleetType)
+	a.OperatingSystem = wire.OperatingSystem(m.Files.OperatingSystem)
+	a.InstanceRoleArn = m.RoleARN
+	a.InstanceRoleCredentialsProvider = wire.InstanceRoleCredentialsProvider(m.Credentials)
+	a.CertificateConfiguration = &wire.CertificateConfiguration{CertificateType: wire.CertificateType(m.Certificate)}
+}

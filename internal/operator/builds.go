@@ -1,0 +1,61 @@
+package operator
+
+import (
+	"context"
+	"io"
+	"strconv"
+
+	"github.com/muster-gg/muster/internal/control"
+)
+
+// A BuildRegion answers the requests about builds.
+type BuildRegion interface {
+	BuildViews(status string, limit int, token string) (*control.BuildList, error)
+	BuildView(id string) (*control.BuildView, error)
+	PushBuild(ctx context.Context, in *control.BuildPush) (*control.BuildPushed, error)
+	StoreChunks(ctx context.Context, body io.Reader) (*control.ChunksStored, error)
+}
+
+const (
+	maxManifest = 64 << 20 // bytes of the list of files of a build
+	maxChunks   = 64 << 20 // bytes of the chunks of one body
+)
+
+func (d *Handler) builds(c *call) (*control.BuildList, error) {
+	q, err := rowQuery(c)
+	if err != nil {
+		return nil, err
+	}
+	return d.Region.BuildViews(q.Status, q.Limit, q.NextToken)
+}
+
+func (d *Handler) build(c *call) (*control.BuildView, error) {
+	return d.Region.BuildView(c.PathValue("id"))
+}
+
+func (d *Handler) pushBuild(c *call, body io.Reader) (*control.BuildPushed, error) {
+	in := &control.BuildPush{}
+	if err := decodeFrom(body, in); err != nil {
+		return nil, err
+	}
+	pushed, err := d.Region.PushBuild(c.Context(), in)
+	if err != nil {
+		return nil, err
+	}
+	c.note("files", strconv.Itoa(len(in.Files)))
+	if pushed.Build != nil {
+		c.note("build", pushed.Build.BuildID)
+	} else {
+		c.note("missing", strconv.Itoa(len(pushed.Missing)))
+	}
+	return pushed, nil
+}
+
+func (d *Handler) storeChunks(c *call, body io.Reader) (*control.ChunksStored, error) {
+	c.event = "BuildChunksStore"
+	stored, err := d.Region.StoreChunks(c.Context(), body)
+	if err == nil {
+		c.note("bytes", strconv.FormatInt(stored.Bytes, 10))
+	}
+	return stored, err
+}
