@@ -135,8 +135,8 @@ var Families = []Family{
 		partly(wire.OpTerminateGameSession,
 			"TRIGGER_ON_PROCESS_TERMINATE. FORCE_TERMINATE is refused."),
 		partly(wire.OpGetGameSessionLogUrl,
-			"Of game sessions whose process was run by muster agent, for 14 days. In a region of several nodes no logs "+
-				"are stored."),
+			"Of game sessions whose process was run by muster agent, for 14 days. In a region of several nodes no "+
+				"logs are stored."),
 	}},
 	{Name: "Player sessions", Offers: []Offer{
 		full(wire.OpCreatePlayerSession),

@@ -138,8 +138,9 @@ func (s *State) managedFleet(id string) (*Fleet, error) {
 		return nil, err
 	}
 	if f.Managed == nil {
-		return nil, fault.New(fault.InvalidRequest, "Fleet %s is of compute type ANYWHERE: its capacity is the computes "+
-			"that you register, and their ports are yours. Create a fleet of compute type EC2 to scale it.", id)
+		return nil, fault.New(fault.InvalidRequest, "Fleet %s is of compute type ANYWHERE: its capacity is the "+
+			"computes that you register, and their ports are yours. Create a fleet of compute type EC2 to scale it.",
+			id)
 	}
 	return f, nil
 }
@@ -201,8 +202,8 @@ func (c Capacity) within(desired int32) int32 { return min(max(desired, c.Min), 
 // check rejects contradictions.
 func (c Capacity) check() error {
 	if c.Min > c.Max || c.Desired < c.Min || c.Desired > c.Max {
-		return fault.New(fault.InvalidRequest, "The capacity would be %v. DesiredInstances must be at least MinSize and "+
-			"at most MaxSize; set them in one request.", c)
+		return fault.New(fault.InvalidRequest, "The capacity would be %v. DesiredInstances must be at least MinSize "+
+			"and at most MaxSize; set them in one request.", c)
 	}
 	return nil
 }

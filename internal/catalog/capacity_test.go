@@ -85,8 +85,8 @@ func TestScalingEvent(t *testing.T) {
 	s := scaled(t, Capacity{1, 4, 2})
 	do(t, s, t0, SetCapacity{Fleet: "fleet-1", Location: "eu", Desired: ptr(int32(3)), EventID: "e-1"})
 	events, _, err := s.FleetEvents("fleet-1", 0, 0, 0, 0)
-	const want = "Capacity of location eu of fleet fleet-1 changed from 2 desired (minimum 1, maximum 4) to 3 desired " +
-		"(minimum 1, maximum 4): the capacity was set"
+	const want = "Capacity of location eu of fleet fleet-1 changed from 2 desired (minimum 1, maximum 4) to 3 " +
+		"desired (minimum 1, maximum 4): the capacity was set"
 	if err != nil || len(events) != 1 || events[0].Code != "FLEET_SCALING_EVENT" || events[0].Message != want {
 		t.Errorf("fleet events %+v, %v", events, err)
 	}
@@ -221,15 +221,17 @@ func TestUpdatePorts(t *testing.T) {
 			[]PortRange{udp, {1026, 60000, "10.0.0.0/8", "TCP"}}, ""},
 		{"add again", UpdatePorts{Authorize: []PortRange{udp}}, false, []PortRange{udp}, ""},
 		{"revoke", UpdatePorts{Revoke: []PortRange{udp}}, false, nil, ""},
-		{"replace", UpdatePorts{Revoke: []PortRange{udp}, Authorize: []PortRange{{22, 22, "192.0.2.7/32", "TCP"}}}, false,
-			[]PortRange{{22, 22, "192.0.2.7/32", "TCP"}}, ""},
+		{"replace", UpdatePorts{Revoke: []PortRange{udp}, Authorize: []PortRange{{22, 22, "192.0.2.7/32", "TCP"}}},
+			false, []PortRange{{22, 22, "192.0.2.7/32", "TCP"}}, ""},
 		{"revoke a part", UpdatePorts{Revoke: []PortRange{{7000, 7050, "0.0.0.0/0", "UDP"}}}, false, nil,
 			fault.InvalidRequest},
 		{"revoke twice", UpdatePorts{Revoke: []PortRange{udp, udp}}, false, nil, fault.InvalidRequest},
 		{"22 on Windows", UpdatePorts{Authorize: []PortRange{{22, 22, "0.0.0.0/0", "TCP"}}}, true, nil,
 			fault.InvalidRequest},
-		{"from 22", UpdatePorts{Authorize: []PortRange{{22, 2000, "0.0.0.0/0", "TCP"}}}, false, nil, fault.InvalidRequest},
-		{"1025", UpdatePorts{Authorize: []PortRange{{1025, 2000, "0.0.0.0/0", "TCP"}}}, false, nil, fault.InvalidRequest},
+		{"from 22", UpdatePorts{Authorize: []PortRange{{22, 2000, "0.0.0.0/0", "TCP"}}}, false, nil,
+			fault.InvalidRequest},
+		{"1025", UpdatePorts{Authorize: []PortRange{{1025, 2000, "0.0.0.0/0", "TCP"}}}, false, nil,
+			fault.InvalidRequest},
 		{"backwards", UpdatePorts{Authorize: []PortRange{{3000, 2000, "0.0.0.0/0", "TCP"}}}, false, nil,
 			fault.InvalidRequest},
 		{"no range", UpdatePorts{Authorize: []PortRange{{3000, 3000, "192.0.2.7", "TCP"}}}, false, nil,
@@ -283,7 +285,8 @@ func (w *world) scalingCommand() Command {
 	}
 	switch w.r.IntN(10) {
 	case 0, 1, 2:
-		c := SetCapacity{Fleet: id, Location: location, Min: number(), Max: number(), Desired: number(), EventID: w.id()}
+		c := SetCapacity{Fleet: id, Location: location, Min: number(), Max: number(), Desired: number(),
+			EventID: w.id()}
 		if w.chance(4) {
 			c.ZeroMinutes = number()
 		}

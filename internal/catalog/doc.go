@@ -67,8 +67,8 @@
 //   - From ScalingLevel on the capacity of an EC2-type fleet changes, by requests and by scaling policies. A decision
 //     of scaling names the number that it was made about, so that it cannot revert a request. The minimum of a location
 //     that scales to and from zero follows its desired number. Policies are deleted with their fleet.
-//   - From InstanceLevel on there are EC2-type fleets, with instances on machines. A fleet keeps the files of its build by
-//     reference, so that it can start instances after the build was deleted. Until it is ACTIVE its status and its
+//   - From InstanceLevel on there are EC2-type fleets, with instances on machines. A fleet keeps the files of its build
+//     by reference, so that it can start instances after the build was deleted. Until it is ACTIVE its status and its
 //     fleet events follow from its most advanced instance, always in the same order, and the first failure makes it
 //     ERROR. Each location has a status of its own. An instance is the compute of the same name; it stays on its
 //     machine for good, and every change of what is wanted of it raises the generation of the machine. A fleet or a

@@ -32,8 +32,8 @@ func (c UpdatePorts) decide(s *State, _ event.Time) ([]Event, error) {
 	for _, p := range c.Revoke {
 		at := slices.Index(ports, p)
 		if at < 0 {
-			return nil, fault.New(fault.InvalidRequest, "InboundPermissionRevocations has %s, which is not a permission "+
-				"of fleet %s: ports, range and protocol must match exactly", p, c.Fleet)
+			return nil, fault.New(fault.InvalidRequest, "InboundPermissionRevocations has %s, which is not a "+
+				"permission of fleet %s: ports, range and protocol must match exactly", p, c.Fleet)
 		}
 		ports = slices.Delete(ports, at, at+1)
 	}

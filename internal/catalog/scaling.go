@@ -104,8 +104,8 @@ func (c PutScalingPolicy) decide(s *State, _ event.Time) ([]Event, error) {
 		}
 		others++
 		if c.Rule.Target > 0 && p.Rule.Target > 0 {
-			return nil, fault.New(fault.InvalidRequest, "Fleet %s has the target-based policy %q. A fleet can have one: "+
-				"change or delete that one.", c.Fleet, p.Name)
+			return nil, fault.New(fault.InvalidRequest, "Fleet %s has the target-based policy %q. A fleet can have "+
+				"one: change or delete that one.", c.Fleet, p.Name)
 		}
 	}
 	if others >= s.limits.ScalingPoliciesPerFleet {
@@ -135,22 +135,24 @@ const maxPeriods = 24 * 60
 func (r ScalingRule) check() error {
 	switch {
 	case r.Target != 0 && (r.Metric != targetMetric || r != ScalingRule{Metric: r.Metric, Target: r.Target}):
-		return fault.New(fault.InvalidRequest, "A target-based policy has MetricName %s and a TargetConfiguration, and "+
-			"nothing else", targetMetric)
+		return fault.New(fault.InvalidRequest, "A target-based policy has MetricName %s and a TargetConfiguration, "+
+			"and nothing else", targetMetric)
 	case r.Target < 0 || r.Target >= 100 || math.IsNaN(r.Target):
 		return fault.New(fault.InvalidRequest, "TargetValue is %v; it must be above 0 and below 100 percent", r.Target)
 	case r.Target > 0:
 		return nil
 	case r.Comparison == "" || r.Periods < 1 || r.AdjustmentType == "":
 		return fault.New(fault.InvalidRequest, "A rule-based policy has MetricName, ComparisonOperator, Threshold, "+
-			"EvaluationPeriods, ScalingAdjustmentType and ScalingAdjustment, and no TargetConfiguration. For a target, "+
-			"set PolicyType to TargetBased.")
+			"EvaluationPeriods, ScalingAdjustmentType and ScalingAdjustment, and no TargetConfiguration. For a "+
+			"target, set PolicyType to TargetBased.")
 	case r.Periods > maxPeriods:
-		return fault.New(fault.InvalidRequest, "EvaluationPeriods is %d; the maximum is %d minutes", r.Periods, maxPeriods)
+		return fault.New(fault.InvalidRequest, "EvaluationPeriods is %d; the maximum is %d minutes", r.Periods,
+			maxPeriods)
 	case math.IsNaN(r.Threshold) || math.IsInf(r.Threshold, 0):
 		return fault.New(fault.InvalidRequest, "Threshold must be a number")
 	case r.AdjustmentType == "ExactCapacity" && r.Adjustment < 0:
-		return fault.New(fault.InvalidRequest, "ScalingAdjustment is %d; an exact capacity is not negative", r.Adjustment)
+		return fault.New(fault.InvalidRequest, "ScalingAdjustment is %d; an exact capacity is not negative",
+			r.Adjustment)
 	}
 	return nil
 }

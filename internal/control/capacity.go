@@ -11,8 +11,9 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// DescribeFleetCapacity returns the capacity of fleets: of an EC2-type fleet the numbers of instances in the home Region,
-// of an Anywhere fleet those of its computes, which nothing scales, so that the desired number is the present one.
+// DescribeFleetCapacity returns the capacity of fleets: of an EC2-type fleet the numbers of instances in the home
+// Region, of an Anywhere fleet those of its computes, which nothing scales, so that the desired number is the present
+// one.
 func (cr *catalogReader) DescribeFleetCapacity(ctx context.Context,
 	in *wire.DescribeFleetCapacityInput) (*wire.DescribeFleetCapacityOutput, error) {
 	fleets, next, err := cr.fleetsPage("DescribeFleetCapacity", in.FleetIds, in.Limit, in.NextToken)

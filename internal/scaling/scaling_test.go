@@ -246,8 +246,10 @@ func TestRulesInOneMinute(t *testing.T) {
 		policies []*catalog.ScalingPolicy
 		want     []int32
 	}{
-		{"sum", []*catalog.ScalingPolicy{always("a", "ChangeInCapacity", 3), always("b", percentChange, 50)}, []int32{8}},
-		{"order", []*catalog.ScalingPolicy{always("a", percentChange, 50), always("b", "ChangeInCapacity", 3)}, []int32{6}},
+		{"sum", []*catalog.ScalingPolicy{always("a", "ChangeInCapacity", 3), always("b", percentChange, 50)},
+			[]int32{8}},
+		{"order", []*catalog.ScalingPolicy{always("a", percentChange, 50), always("b", "ChangeInCapacity", 3)},
+			[]int32{6}},
 		{"over the limit and back", []*catalog.ScalingPolicy{
 			always("a", exactCapacity, 50), always("b", "ChangeInCapacity", -44)}, []int32{6}},
 		{"the limits", []*catalog.ScalingPolicy{always("a", "ChangeInCapacity", 50)}, []int32{10}},

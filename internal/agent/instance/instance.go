@@ -335,7 +335,8 @@ func (i *instance) serve() {
 		err := agent.Run(i.serving, agent.Config{
 			API: &compute{i}, Fleet: i.wanted().Fleet, Compute: i.id, Data: i.dir, Supervisor: i.m.cfg.Supervisor,
 			Ports: i.m.ports, Environ: i.m.cfg.Environ, Place: i.programOf, End: i.quits, Observe: i.observe,
-			Telemetry: i.m.cfg.Telemetry, Keep: true, TLS: i.m.cfg.TLS, Clock: i.m.cfg.Clock, Log: i.m.cfg.Log.With("instance", i.id),
+			Telemetry: i.m.cfg.Telemetry, Keep: true, TLS: i.m.cfg.TLS, Clock: i.m.cfg.Clock,
+			Log: i.m.cfg.Log.With("instance", i.id),
 		})
 		select {
 		case <-i.serving.Done():

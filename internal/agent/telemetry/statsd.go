@@ -46,8 +46,8 @@ const (
 
 var errMalformed = errors.New("not a line of DogStatsD")
 
-// parse reads a line of DogStatsD's protocol: NAME:VALUE[:VALUE…]|TYPE[|@RATE][|#TAG:VALUE,…]. It ignores fields that it
-// does not know.
+// parse reads a line of DogStatsD's protocol: NAME:VALUE[:VALUE…]|TYPE[|@RATE][|#TAG:VALUE,…]. It ignores fields that
+// it does not know.
 //
 // Source: Datadog, DogStatsD datagram format, protocol 1.0 to 1.3.
 func parse(line string) (s sample, err error) {

@@ -70,7 +70,8 @@ func (r *Receiver) Environ() []string {
 // Run receives until ctx ends, and closes the ports.
 func (r *Receiver) Run(ctx context.Context) error {
 	server := &http.Server{Handler: http.HandlerFunc(r.serve), ReadTimeout: 5 * time.Second,
-		WriteTimeout: 5 * time.Second, MaxHeaderBytes: 8 << 10, ErrorLog: slog.NewLogLogger(r.log.Handler(), slog.LevelDebug)}
+		WriteTimeout: 5 * time.Second, MaxHeaderBytes: 8 << 10,
+		ErrorLog: slog.NewLogLogger(r.log.Handler(), slog.LevelDebug)}
 	stop := context.AfterFunc(ctx, func() {
 		_ = r.udp.Close()
 		_ = server.Close()
@@ -200,7 +201,7 @@ var (
 	crashesDesc   = prometheus.NewDesc("muster_agent_crashes_total",
 		"Game servers that ended without deregistering from the crash reporter.", nil, nil)
 	droppedDesc = prometheus.NewDesc("muster_agent_dropped_values_total",
-		"Lines of metrics that were malformed, of unknown processes or beyond the bounds.", nil, nil)
+		"Lines of metrics that are malformed, of unknown processes or out of bounds.", nil, nil)
 )
 
 // Describe implements prometheus.Collector. What games send is not known before, so nothing is described.

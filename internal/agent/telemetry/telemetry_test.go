@@ -125,7 +125,7 @@ game_tick_values_count{game_session="",process="p-1",tag_process_pid="4711"} 2
 # HELP muster_agent_crashes_total Game servers that ended without deregistering from the crash reporter.
 # TYPE muster_agent_crashes_total counter
 muster_agent_crashes_total 0
-# HELP muster_agent_dropped_values_total Lines of metrics that were malformed, of unknown processes or beyond the bounds.
+# HELP muster_agent_dropped_values_total Lines of metrics that are malformed, of unknown processes or out of bounds.
 # TYPE muster_agent_dropped_values_total counter
 muster_agent_dropped_values_total 2
 # HELP muster_agent_processes Game servers that run.

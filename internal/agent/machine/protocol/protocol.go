@@ -101,7 +101,7 @@ type Instance struct {
 	ID        string    `json:"id"`
 	Fleet     string    `json:"fleet"`
 	Build     Build     `json:"build"`
-	Runtime   []Process `json:"runtime"`             // to be checked before it runs; the agent of the instance reads it anew
+	Runtime   []Process `json:"runtime"`             // to be checked first; its agent reads it anew
 	MilliCPUs int32     `json:"milliCpus,omitempty"` // its share of the machine; 0: unlimited
 	MemoryMiB int64     `json:"memoryMiB,omitempty"` // its limit; 0: none
 	// Ends reports that the instance must end: it begins no process, asks those that run to end, and is Ended then.
@@ -362,7 +362,8 @@ func (s *InstanceState) check() error {
 		return fmt.Errorf("unknown stage %.20q of an instance", s.Stage)
 	}
 	if s.ID == "" || len(s.ID) > maxName || len(s.Build) > maxName || s.Processes < 0 || s.Processes > maxProcesses {
-		return fmt.Errorf("an instance needs an id of at most %d bytes, and at most %d processes", maxName, maxProcesses)
+		return fmt.Errorf("an instance needs an id of at most %d bytes, and at most %d processes", maxName,
+			maxProcesses)
 	}
 	if f := s.Failure; f != nil && (len(f.Code) > maxName || len(f.Message) > maxText) {
 		return fmt.Errorf("a failure may have a code of %d bytes and a message of %d", maxName, maxText)

@@ -121,7 +121,8 @@ func TestRefusedMessages(t *testing.T) {
 // FuzzDecode: any bytes are refused, or read as a message within the bounds that is written alike.
 func FuzzDecode(f *testing.F) {
 	for _, m := range []any{&challenge, &Wanted{3, true, []Instance{{ID: "i-1"}}, 10, 30}, &Refused{},
-		signed(challenge, "b"), &Observed{3, offer, new(0.5), new(int64(512)), []InstanceState{{ID: "i-1", Stage: Running}}},
+		signed(challenge, "b"),
+		&Observed{3, offer, new(0.5), new(int64(512)), []InstanceState{{ID: "i-1", Stage: Running}}},
 		&TokenRequest{"i-1"}, &Token{Instance: "i-1", Expires: 5}} {
 		f.Add(Encode(m))
 	}
