@@ -129,6 +129,9 @@ func (p *Plane) sameFiles(tree string) (catalog.Object, bool) {
 // createPushed creates a build that has the bytes of an object.
 func (p *Plane) createPushed(ctx context.Context, command catalog.CreateBuild, o catalog.Object,
 	content builds.Content) (*BuildView, error) {
+	if err := p.spreadObject(ctx, o.Hash); err != nil {
+		return nil, tooFewCopies(err)
+	}
 	o.Bucket, o.Key = "", command.ID
 	for _, c := range []catalog.Command{command, catalog.PutObject{Object: o},
 		catalog.FinishBuild{ID: command.ID, Hash: o.Hash, BuildContent: catalog.BuildContent{

@@ -147,5 +147,8 @@ func (p *Plane) putLog(ctx context.Context, instance string, from io.Reader) err
 	if err := to.Commit(); err != nil {
 		return err
 	}
+	if err := p.spreadObject(ctx, to.SHA256()); err != nil {
+		return tooFewCopies(err)
+	}
 	return p.Change(ctx, catalog.PutInstanceLog{ID: i.ID, Machine: i.Machine, Hash: to.SHA256()})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/muster-gg/muster/internal/objects/copies"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // newCopies returns the copies of objects on the nodes of a cluster; nil without one.
@@ -47,13 +48,23 @@ func (p *Plane) spreadObject(ctx context.Context, hash string) error {
 	return p.copies.Spread(ctx, hash)
 }
 
+// tooFewCopies returns the error that clients see if spreadObject fails.
+func tooFewCopies(cause error) error {
+	f := fault.New(fault.ServiceUnavailable, "Too few nodes of the region have a copy of the bytes. Try again.")
+	f.Err = cause
+	return f
+}
+
 // renewObject keeps bytes from being swept before another reference to them is stored. The error is fs.ErrNotExist if
 // there are none.
 func (p *Plane) renewObject(ctx context.Context, hash string) error {
 	if err := p.cfg.Objects.Renew(hash); err != nil {
 		return err
 	}
-	return p.spreadObject(ctx, hash)
+	if err := p.spreadObject(ctx, hash); err != nil {
+		return tooFewCopies(err)
+	}
+	return nil
 }
 
 // Uploads returns the multipart uploads of the region.

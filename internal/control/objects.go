@@ -145,8 +145,7 @@ func (c ObjectCatalog) Put(ctx context.Context, o objects.Object) error {
 	put := catalog.PutObject{Object: catalog.Object{Bucket: bucket, Key: key, Hash: o.Hash, Size: o.Size, ETag: o.ETag,
 		ContentType: o.ContentType, Checksums: textList(o.Checksums), Metadata: textList(o.Metadata)}}
 	if err := c.spreadObject(ctx, o.Hash); err != nil {
-		return &objects.Error{Code: objects.ServiceUnavailable, Err: err,
-			Message: "Too few nodes of the region have a copy of the bytes. Try again."}
+		return s3Error(tooFewCopies(err), objects.InternalError)
 	}
 	if bucket != "" {
 		return c.change(ctx, objects.InternalError, put)
