@@ -271,8 +271,9 @@ func TestFixedPort(t *testing.T) {
 	fixed := process(1, "-port=7777")
 	first, second := instanceOf("i-1", build, fixed), instanceOf("i-2", build, fixed)
 	f.run()
-	f.wantInstances(first, second)
+	f.wantInstances(first)
 	f.awaitProcesses("i-1", 1)
+	f.wantInstances(first, second)
 	s := f.awaitStage("i-2", protocol.Waiting)
 	f.eventually("the reason is known", func() bool { s = f.state("i-2"); return s.Failure != nil })
 	if !strings.Contains(s.Failure.Message, "{port}") || !strings.Contains(s.Failure.Message, "-port=7777") {
