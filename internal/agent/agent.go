@@ -370,10 +370,12 @@ func (a *agent) finish() {
 	if !a.waitFor(ctx, &a.reports) {
 		a.cfg.Log.Warn("some exits were not reported: the next run reports them")
 	}
+	limit := lastUploads
 	if _, err := a.conn.call(ctx, a.heartbeat()); err != nil {
 		a.cfg.Log.Warn("last heartbeat failed", "error", err)
+		limit = 0 // the service cannot be reached
 	}
-	uploads, cancel := context.WithTimeout(a.ctx, lastUploads)
+	uploads, cancel := context.WithTimeout(a.ctx, limit)
 	defer cancel()
 	if !a.waitFor(uploads, &a.uploads) {
 		a.cfg.Log.Warn("some logs were not stored: the next run uploads them")

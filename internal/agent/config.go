@@ -43,7 +43,7 @@ type Endpoints struct {
 type Telemetry interface {
 	// Environ returns the variables that lead game servers to it, NAME=value each.
 	Environ() []string
-	// Began adds a game server.
+	// Began adds a game server that is being started, with a PID of 0, and then its PID.
 	Began(id string, pid int)
 	// Ended removes it, and reports the game session that it had named and whether it has crashed.
 	Ended(id string) (session string, crashed bool)

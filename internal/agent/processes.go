@@ -183,6 +183,9 @@ func (a *agent) start(s plan.Start) {
 	program, dir, err := a.place(s.Entry.LaunchPath)
 	ctx, cancel := context.WithCancel(a.ctx)
 	a.running[s.ID] = &running{cancel: cancel, dir: dir, ended: make(chan struct{})}
+	if a.cfg.Telemetry != nil {
+		a.cfg.Telemetry.Began(s.ID, 0) // it may send values at once
+	}
 	now := a.now()
 	a.work.Go(func() {
 		defer cancel()
@@ -279,6 +282,9 @@ func (a *agent) launched(s plan.Start, p *supervisor.Process, err error) {
 		return
 	}
 	delete(a.running, s.ID)
+	if a.cfg.Telemetry != nil {
+		a.cfg.Telemetry.Ended(s.ID)
+	}
 	a.cfg.Log.Warn("game server not started", "process", s.ID, "error", err)
 	if _, program := errors.AsType[*supervisor.StartError](err); program || errors.Is(err, errPath) {
 		a.do(a.machine.StartFailed(a.now(), s.ID, random()))

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ type Receiver struct {
 
 	mu        sync.Mutex
 	processes map[string]*process // by id
+	early     []early             // of processes whose PID is not known yet, the newest maxEarly
 	crashes   uint64
 	dropped   uint64 // lines that are malformed, of unknown processes or beyond the bounds
 }
@@ -40,6 +42,16 @@ type process struct {
 	registered bool   // with the crash reporter
 	series     map[string]*series
 }
+
+// An early is what the crash reporter was told of a process before its PID was known.
+type early struct {
+	pid        int
+	session    string
+	registered bool
+}
+
+// maxEarly is far above the number of processes that are being started at one time.
+const maxEarly = 64
 
 // Listen opens the two ports on a local address such as 127.0.0.1; a port of 0 is any free one.
 func Listen(ctx context.Context, host string, statsd, crashes int, log *slog.Logger) (*Receiver, error) {
@@ -95,11 +107,23 @@ func (r *Receiver) Run(ctx context.Context) error {
 	}
 }
 
-// Began adds a process of the agent.
+// Began adds a process of the agent that is being started, with a PID of 0, and then its PID.
 func (r *Receiver) Began(id string, pid int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.processes[id] = &process{pid: pid, series: map[string]*series{}}
+	p := r.processes[id]
+	if p == nil {
+		p = &process{series: map[string]*series{}}
+		r.processes[id] = p
+	}
+	p.pid = pid
+	r.early = slices.DeleteFunc(r.early, func(e early) bool {
+		is := pid != 0 && (e.pid == pid || groupOf(e.pid) == pid)
+		if is {
+			p.session, p.registered = e.session, e.registered
+		}
+		return is
+	})
 }
 
 // Ended removes a process. crashed reports that it had registered with the crash reporter and has not deregistered;
@@ -162,33 +186,45 @@ func (r *Receiver) serve(w http.ResponseWriter, request *http.Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := r.ofPID(pid)
-	if p == nil {
-		http.Error(w, "the agent runs no process with this process_pid", http.StatusNotFound)
-		return
-	}
+	session, registered := r.known(pid)
 	switch request.URL.Path {
 	case "/register":
-		p.registered = true
+		*registered = true
 	case "/update":
-		session := request.URL.Query().Get(sessionTag)
-		if len(session) > maxSession {
+		name := request.URL.Query().Get(sessionTag)
+		if len(name) > maxSession {
 			http.Error(w, "session_id is too long", http.StatusBadRequest)
 			return
 		}
-		p.session = session
+		*session = name
 	case "/deregister":
-		p.registered = false
+		*registered = false
 	default:
 		http.NotFound(w, request)
 	}
+}
+
+// known returns what the crash reporter knows of a process: of the agent, of one that is being started, or of another
+// program, which is forgotten.
+func (r *Receiver) known(pid int) (session *string, registered *bool) {
+	if p := r.ofPID(pid); p != nil {
+		return &p.session, &p.registered
+	}
+	i := slices.IndexFunc(r.early, func(e early) bool { return e.pid == pid })
+	if i < 0 {
+		if len(r.early) == maxEarly {
+			r.early = slices.Delete(r.early, 0, 1)
+		}
+		i, r.early = len(r.early), append(r.early, early{pid: pid})
+	}
+	return &r.early[i].session, &r.early[i].registered
 }
 
 // ofPID returns the process with a PID, or whose group has it.
 func (r *Receiver) ofPID(pid int) *process {
 	group := groupOf(pid)
 	for _, p := range r.processes {
-		if p.pid == pid || p.pid == group {
+		if p.pid != 0 && (p.pid == pid || p.pid == group) {
 			return p
 		}
 	}

@@ -231,12 +231,31 @@ func TestCrashReporter(t *testing.T) {
 	r.Began("p", 99999999)
 	for path, want := range map[string]int{
 		"/register": http.StatusBadRequest, "/register?process_pid=x": http.StatusBadRequest,
-		"/register?process_pid=88888888": http.StatusNotFound, "/other?process_pid=99999999": http.StatusNotFound,
+		"/other?process_pid=99999999": http.StatusNotFound,
 		"/update?process_pid=99999999&session_id=" + strings.Repeat("s", maxSession+1): http.StatusBadRequest,
 	} {
 		if got := get(path); got != want {
 			t.Errorf("%.40s: %d instead of %d", path, got, want)
 		}
+	}
+}
+
+// TestEarly: a process may register before the agent knows its PID. Other programs are forgotten.
+func TestEarly(t *testing.T) {
+	r := run(t)
+	r.Began("p", 0)
+	for pid := 1; pid <= 3*maxEarly; pid++ {
+		_, registered := r.known(pid)
+		*registered = true
+	}
+	session, _ := r.known(3 * maxEarly)
+	*session = "gs-1"
+	if len(r.early) != maxEarly {
+		t.Errorf("%d processes are remembered", len(r.early))
+	}
+	r.Began("p", 3*maxEarly)
+	if session, crashed := r.Ended("p"); session != "gs-1" || !crashed {
+		t.Errorf("session %q, crashed %v", session, crashed)
 	}
 }
 
