@@ -208,6 +208,8 @@ func TestKilled(t *testing.T) {
 	if err != nil || len(dirs) != n {
 		t.Errorf("%d directories: %v", len(dirs), err)
 	}
+	b.agent.Stop() // before the service: it asks the game servers to end
+	b.agent.AwaitEnd()
 }
 
 // TestCrashes: an entry that crashes is started again with growing waits, and a missing file is reported.
