@@ -27,7 +27,7 @@ import (
 // logGame is the first argument of this program as a game server that writes logs.
 const logGame = "log-game"
 
-// runLogGame hosts one game session, writes to its outputs and to a file, and ends when the session's data say so.
+// runLogGame hosts one game session, writes to its outputs and to a file, and ends as the session's data demand.
 func runLogGame() error {
 	ctx := context.Background()
 	server := gameserver.New(gameserver.Config{Log: slog.New(slog.DiscardHandler)})

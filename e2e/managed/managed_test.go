@@ -3,6 +3,7 @@
 package managed
 
 import (
+	"archive/zip"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -82,6 +83,7 @@ func TestFleet(t *testing.T) {
 		}
 	}
 
+	w.checkLog(*other.GameSessionId)
 	pids := w.pids("game server started")
 	if _, err := w.cli.Run("gamelift", "delete-fleet", "--fleet-id", w.fleet); err != nil {
 		t.Fatal(err)
@@ -91,6 +93,30 @@ func TestFleet(t *testing.T) {
 		return err == nil && len(left) == 0 && !slices.ContainsFunc(pids, alive)
 	})
 	mustertest.Eventually(t, "the fleet is deleted", func() bool { return w.status() == "" })
+}
+
+// checkLog ends a game session, and downloads its log.
+func (w *world) checkLog(session string) {
+	w.Helper()
+	mustertest.Call(w, w.client.TerminateGameSession, &gamelift.TerminateGameSessionInput{GameSessionId: &session,
+		TerminationMode: types.TerminationModeTriggerOnProcessTerminate})
+	saved := filepath.Join(w.TempDir(), "log.zip")
+	mustertest.Eventually(w, "the log of a game session is stored", func() bool {
+		_, err := w.cli.Run("gamelift", "get-game-session-log", "--game-session-id", session, "--save-as", saved)
+		return err == nil
+	})
+	archive, err := zip.OpenReader(saved)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer func() { _ = archive.Close() }() // it was only read
+	var names []string
+	for _, f := range archive.File {
+		names = append(names, f.Name)
+	}
+	if want := []string{"process.json", "stdout.log", "stderr.log"}; !slices.Equal(names, want) {
+		w.Errorf("the log has %v", names)
+	}
 }
 
 // TestKilled: the agent is killed, and then the service, with 20 game sessions that all go on.

@@ -127,7 +127,7 @@ func (a *agent) uploadLog(f *supervisor.Found) error {
 	if !s.storesLogs {
 		return errNoLogs
 	}
-	path, err := logs.Archive(f, a.cfg.WorkDir)
+	path, err := logs.Archive(f)
 	if err != nil {
 		return err
 	}

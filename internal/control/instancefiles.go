@@ -95,7 +95,7 @@ func (p *Plane) serveLog(w http.ResponseWriter, r *http.Request, hash, until str
 	p.serveObject(w, r, hash, "text/plain; charset=utf-8")
 }
 
-// serveObject serves bytes of the object store, in parts if the request says so.
+// serveObject serves bytes of the object store, the range that the request names or all.
 func (p *Plane) serveObject(w http.ResponseWriter, r *http.Request, hash, contentType string) {
 	f, err := p.cfg.Objects.Open(hash)
 	switch {

@@ -107,11 +107,11 @@ func (p *Plane) scalingInputs(selected func(catalog.FleetLocation) bool) map[fle
 		}
 		policies := view.ScalingPolicies(f.ID)
 		for _, l := range view.FleetLocations(f.ID) {
-			active := countInstances(view, f.ID, l.Location).active
 			scales := len(policies) > 0 || l.ZeroMinutes > 0
 			if !scales || l.Status != catalog.StatusActive || !selected(l) {
 				continue
 			}
+			active := countInstances(view, f.ID, l.Location).active
 			inputs[fleet.RoomID{Fleet: fleet.ID(f.ID), Location: l.Location}] = &scaling.Input{
 				Location: l.Location, Min: l.Capacity.Min, Max: l.Capacity.Max, Desired: l.Capacity.Desired,
 				Stopped: l.Stopped, ZeroIdle: time.Duration(l.ZeroMinutes) * time.Minute,

@@ -93,7 +93,8 @@ func (s *LogStream) Close() {
 	delete(s.all.logs, s.id)
 }
 
-// put queues lines for the reader. If it is too slow, they are dropped, and the next ones say so. It does not wait.
+// put queues lines for the reader. If it is too slow, they are dropped, and the next ones have Skipped set. It
+// does not wait.
 func (s *LogStream) put(l LogLines) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

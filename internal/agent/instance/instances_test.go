@@ -206,7 +206,7 @@ func TestEnds(t *testing.T) {
 }
 
 // TestAdopted: game servers run on while the agent is away. It starts none twice, and ends those that are not wanted
-// any more when the service says so.
+// any more when the service wants so.
 func TestAdopted(t *testing.T) {
 	f := newFakeService(t)
 	build := f.build("build-1", packed{"bin/game", game, 0})

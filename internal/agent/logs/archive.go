@@ -70,13 +70,13 @@ func processOf(f *supervisor.Found) process {
 }
 
 // Archive writes the log of a game server that has ended, with its notes, and returns the path of the archive. One that
-// was written before is used again. work is the working directory of game servers, "": that of this program.
-func Archive(f *supervisor.Found, work string) (string, error) {
+// was written before is used again.
+func Archive(f *supervisor.Found) (string, error) {
 	path := filepath.Join(f.Dir, archiveFile)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	a, err := newArchive(f, work)
+	a, err := newArchive(f)
 	if err != nil {
 		return "", err
 	}
@@ -113,20 +113,16 @@ type archive struct {
 	zip    *zip.Writer
 }
 
-func newArchive(f *supervisor.Found, work string) (*archive, error) {
+func newArchive(f *supervisor.Found) (*archive, error) {
 	a := &archive{of: f}
 	if len(f.Notes.LogPaths) == 0 {
 		return a, nil
 	}
-	work, err := filepath.Abs(work)
+	work, err := filepath.Abs(f.WorkDir)
 	if err != nil {
 		return nil, err
 	}
-	program, err := filepath.Abs(f.Entry.LaunchPath)
-	if err != nil {
-		return nil, err
-	}
-	if a.places, err = newPlaces(work, filepath.Dir(program)); err != nil {
+	if a.places, err = openPlaces(work, f.Entry.LaunchPath); err != nil {
 		a.notes = append(a.notes, err.Error())
 		return a, nil
 	}
@@ -146,7 +142,7 @@ func newArchive(f *supervisor.Found, work string) (*archive, error) {
 
 func (a *archive) close() {
 	if a.places != nil {
-		a.places.close()
+		_ = a.places.root.Close() // it was only read
 	}
 }
 
@@ -268,7 +264,7 @@ func (a *archive) gameFiles(budget int64) (notes []string, err error) {
 // gameFile adds the newest bytes of a file. problem is why the file cannot be read.
 func (a *archive) gameFile(f *file, share int64) (problem, err error) {
 	// Without waiting, in case it has become a pipe.
-	from, problem := f.root.OpenFile(filepath.FromSlash(f.path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	from, problem := a.places.root.OpenFile(filepath.FromSlash(f.path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if problem != nil {
 		return problem, nil
 	}

@@ -86,7 +86,7 @@ func ended(t *testing.T, paths ...string) (*supervisor.Found, string) {
 	}
 	return &supervisor.Found{
 		Record: supervisor.Record{ID: "p-1", Fleet: "fleet-1", Compute: "box-1",
-			Entry: plan.Entry{LaunchPath: filepath.Join(work, "server")}, Started: time.Now()},
+			Entry: plan.Entry{LaunchPath: "/local/game/bin/server"}, WorkDir: work, Started: time.Now()},
 		Dir: dir, Exit: supervisor.Exit{Code: 3, Ended: time.Now(), MaxRSS: 5},
 		Notes: &supervisor.Notes{LogPaths: paths, Reason: "NORMAL_TERMINATION"},
 	}, work
@@ -129,7 +129,7 @@ func TestArchive(t *testing.T) {
 	f, work := ended(t, "/local/game/logs", "single.txt", "/local/game/missing")
 	write(t, filepath.Join(work, "logs", "a", "new.txt"), "new")
 	write(t, filepath.Join(work, "logs", "old.txt"), "of an earlier process")
-	write(t, filepath.Join(work, "single.txt"), "single")
+	write(t, filepath.Join(work, "bin", "single.txt"), "single")
 	old := f.Started.Add(-time.Hour)
 	if err := os.Chtimes(filepath.Join(work, "logs", "old.txt"), old, old); err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestArchive(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(work, "logs", "link")); err != nil {
 		t.Fatal(err)
 	}
-	path, err := Archive(f, work)
+	path, err := Archive(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestArchive(t *testing.T) {
 		"stdout.log":                "2026-11-28T07:00:00.000000Z hello\n2026-11-28T07:00:02.000000Z \n",
 		"stderr.log":                "2026-11-28T07:00:01.000000Z oh\n",
 		"local/game/logs/a/new.txt": "new",
-		"local/game/single.txt":     "single",
+		"local/game/bin/single.txt":     "single",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q", name, got[name])
@@ -163,7 +163,7 @@ func TestArchive(t *testing.T) {
 		!strings.Contains(readMe, "/local/game/logs: ") || len(got) != 6 {
 		t.Errorf("%d files, ReadMe.txt:\n%s", len(got), readMe)
 	}
-	if again, err := Archive(f, "/nowhere"); err != nil || again != path {
+	if again, err := Archive(f); err != nil || again != path {
 		t.Errorf("the archive is not used again: %v", err)
 	}
 }
@@ -175,7 +175,7 @@ func TestTooLarge(t *testing.T) {
 	_, _ = rand.Read(random) // never fails
 	write(t, filepath.Join(work, "logs", "large"), string(random))
 	write(t, filepath.Join(work, "logs", "small"), "small")
-	a, err := newArchive(f, work)
+	a, err := newArchive(f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,40 +29,40 @@ const gameDir = "/local/game"
 
 var errOutside = errors.New("it is not below /local/game/, which is the working directory of game servers")
 
-// A place is where the files of log paths are.
-type place struct {
-	dir  string
-	root *os.Root // of dir, so that no link leads out of it
-}
-
 // places are the directories that a game server may have its logs in.
 type places struct {
 	windows bool
-	work    string // absolute path of the working directory
-	program string // absolute path of the directory of the executable
-	open    []place
+	work    string   // absolute path of the working directory, which stands for gameDir
+	program string   // absolute path of the directory of the executable
+	root    *os.Root // of work, so that no link leads out of it
 }
 
-// newPlaces opens the working directory of game servers, and the directory of GameLift's instances, if there is one.
-func newPlaces(work, program string) (*places, error) {
-	p := &places{windows: runtime.GOOS == "windows", work: work, program: program}
-	for _, dir := range []string{work, gameDir} {
-		root, err := os.OpenRoot(dir)
-		if err != nil {
-			continue // the paths below it are reported as missing
-		}
-		p.open = append(p.open, place{dir, root})
+// openPlaces opens the working directory of a game server with a launch path.
+func openPlaces(work, launchPath string) (*places, error) {
+	p := &places{windows: runtime.GOOS == "windows", work: work}
+	program, err := filepath.Abs(launchPath)
+	if rest, inGame := p.inGame(launchPath); inGame {
+		program = filepath.Join(work, filepath.FromSlash(rest))
+	} else if err != nil {
+		return nil, err
 	}
-	if len(p.open) == 0 {
+	p.program = filepath.Dir(program)
+	if p.root, err = os.OpenRoot(work); err != nil {
 		return nil, fmt.Errorf("working directory %s: %w", work, fs.ErrNotExist)
 	}
 	return p, nil
 }
 
-func (p *places) close() {
-	for _, o := range p.open {
-		_ = o.root.Close() // it was only read
+// inGame returns what follows the directory of the game in a path, with slashes.
+func (p *places) inGame(path string) (rest string, ok bool) {
+	if p.windows {
+		path = strings.ReplaceAll(path, `\`, "/")
 	}
+	rest, ok = cutPrefixFold(path, gameDir+"/")
+	if !ok && p.windows {
+		rest, ok = cutPrefixFold(path, "C:/Game/")
+	}
+	return rest, ok
 }
 
 // relative returns a log path relative to the directory of the game, with slashes.
@@ -77,14 +77,7 @@ func (p *places) relative(logPath string) (string, error) {
 	case !p.windows && strings.ContainsAny(logPath, forbidden):
 		return "", errors.New("it has a character that is not allowed: one of < > \" ' | * ? [ ] \\")
 	}
-	slashed := logPath
-	if p.windows {
-		slashed = strings.ReplaceAll(logPath, `\`, "/")
-	}
-	rest, inGame := cutPrefixFold(slashed, gameDir+"/")
-	if !inGame && p.windows {
-		rest, inGame = cutPrefixFold(slashed, "C:/Game/")
-	}
+	rest, inGame := p.inGame(logPath)
 	if !inGame {
 		if !filepath.IsAbs(logPath) {
 			logPath = filepath.Join(p.program, logPath)
@@ -111,8 +104,7 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 
 // A file is one that belongs to a log.
 type file struct {
-	root *os.Root
-	path string // in root, with slashes
+	path string // below the working directory, with slashes
 	size int64
 	at   time.Time // of its last change
 }
@@ -123,38 +115,37 @@ func (p *places) find(logPath string, since time.Time) (found []file, err error)
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range p.open {
-		names := []string{rel}
-		if p.windows && strings.ContainsAny(path.Base(rel), "*?") {
-			if names, err = fs.Glob(o.root.FS(), rel); err != nil {
-				return nil, err
-			}
-		}
-		for _, name := range names {
-			files, err := o.walk(name, since.Add(-clockSlack))
-			if err == nil || !errors.Is(err, fs.ErrNotExist) {
-				found = append(found, files...)
-			}
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return found, err
-			}
-		}
-		if len(found) > 0 {
-			return found, nil
+	names := []string{rel}
+	if p.windows && strings.ContainsAny(path.Base(rel), "*?") {
+		if names, err = fs.Glob(p.root.FS(), rel); err != nil {
+			return nil, err
 		}
 	}
-	return nil, errors.New("there is no file that was changed while the process ran")
+	for _, name := range names {
+		files, err := p.walk(name, since.Add(-clockSlack))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return append(found, files...), err
+		}
+		found = append(found, files...)
+	}
+	if len(found) == 0 {
+		return nil, errors.New("there is no file that was changed while the process ran")
+	}
+	return found, nil
 }
 
 // errTooMany ends a walk.
 var errTooMany = fmt.Errorf("there are more than %d files: some were left out", maxFiles)
 
-func (o place) walk(name string, since time.Time) (found []file, err error) {
-	err = fs.WalkDir(o.root.FS(), name, func(path string, d fs.DirEntry, err error) error {
+func (p *places) walk(name string, since time.Time) (found []file, err error) {
+	err = fs.WalkDir(p.root.FS(), name, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		info, err := o.root.Stat(filepath.FromSlash(path)) // follows links within the root
+		info, err := p.root.Stat(filepath.FromSlash(path)) // follows links within the root
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
@@ -165,7 +156,7 @@ func (o place) walk(name string, since time.Time) (found []file, err error) {
 		case len(found) == maxFiles:
 			return errTooMany
 		}
-		found = append(found, file{o.root, path, info.Size(), info.ModTime()})
+		found = append(found, file{path, info.Size(), info.ModTime()})
 		return nil
 	})
 	return found, err

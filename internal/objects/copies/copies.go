@@ -3,8 +3,8 @@
 // blobs that it has to.
 //
 // A new blob is acknowledged when a majority of its copies is durable, like a record of the journal. Each node fetches
-// the copies that it should have and lacks, at once when it is told of one, and at intervals: so the rest follow, and a
-// node that has lost its disk is filled again.
+// the copies that it should have and lacks, when an object is stored and at intervals: so the rest follow, and a node
+// that has lost its disk is filled again.
 package copies
 
 import (
