@@ -186,3 +186,11 @@ func check(t *testing.T, seed uint64, all []Machine, g *Group, p Plan) {
 		t.Errorf("seed %d: %d instances of %d desired, and no shortage", seed, live, g.Desired)
 	}
 }
+
+// TestMaxInstances: a machine has no more instances than its protocol allows.
+func TestMaxInstances(t *testing.T) {
+	p := Reconcile([]Machine{machine("huge", 4096)}, []Group{group(MaxInstances + 5)}, never)
+	if len(p.Create) != MaxInstances || len(p.Short) != 1 {
+		t.Errorf("%d instances, %+v", len(p.Create), p.Short)
+	}
+}

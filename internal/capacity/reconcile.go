@@ -8,6 +8,10 @@ import (
 	"strings"
 )
 
+// MaxInstances is the maximum number of instances on a machine, however many CPUs it offers: as in the protocol of
+// machines.
+const MaxInstances = 400
+
 // A Machine is a machine as far as it matters for instances.
 type Machine struct {
 	Name      string
@@ -196,7 +200,7 @@ func (p *planner) admits(m *Machine, g *Group, why *obstacles) bool {
 		why.system++
 	case p.collides(m, g.Ports):
 		why.ports++
-	case len(p.has[m.Name]) > 0 && !p.fits(m, g.Need):
+	case len(p.has[m.Name]) >= MaxInstances, len(p.has[m.Name]) > 0 && !p.fits(m, g.Need):
 		why.full++
 	default:
 		return true

@@ -148,7 +148,7 @@ func TestArchive(t *testing.T) {
 		"stdout.log":                "2026-11-28T07:00:00.000000Z hello\n2026-11-28T07:00:02.000000Z \n",
 		"stderr.log":                "2026-11-28T07:00:01.000000Z oh\n",
 		"local/game/logs/a/new.txt": "new",
-		"local/game/bin/single.txt":     "single",
+		"local/game/bin/single.txt": "single",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q", name, got[name])

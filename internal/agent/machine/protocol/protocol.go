@@ -34,7 +34,7 @@ const (
 
 const (
 	// MaxFromMachine is the maximum size of a message of a machine in bytes.
-	MaxFromMachine = 256 << 10
+	MaxFromMachine = 1 << 20
 	// MaxFromService is the maximum size of a message of the service in bytes.
 	MaxFromService = 4 << 20
 	// MaxInstances is the maximum number of instances on a machine.
