@@ -21,10 +21,16 @@ type agentSocket struct {
 
 func (w *world) agent(fleetID, compute, token string) *agentSocket {
 	w.t.Helper()
+	return w.agentAs(fleetID, compute, token, false)
+}
+
+// agentAs connects muster agent, or another one.
+func (w *world) agentAs(fleetID, compute, token string, muster bool) *agentSocket {
+	w.t.Helper()
 	a := &agentSocket{w: w, pushes: make(chan processes.AgentPush, 100)}
 	var err error
 	a.AgentConnection, err = w.agents.ConnectAgent(w.ctx, processes.AgentRequest{
-		FleetID: fleetID, ComputeName: compute, Authorization: token,
+		FleetID: fleetID, ComputeName: compute, Authorization: token, Muster: muster,
 		Push: func(p processes.AgentPush) { a.pushes <- p },
 	})
 	if err != nil {
@@ -80,6 +86,18 @@ func (a *agentSocket) beat(status processes.ComputeStatus, ids ...string) proces
 		a.w.t.Fatal(err)
 	}
 	return h
+}
+
+// TestRuntimePush: a changed runtime configuration is pushed to muster agent alone.
+func TestRuntimePush(t *testing.T) {
+	w := newWorld(t)
+	id := w.fleetAt("custom-a")
+	token := w.compute(id, "custom-a", "c1")
+	ours, other := w.agentAs(id, "c1", token, true), w.agent(id, "c1", token)
+	w.must("UpdateRuntimeConfiguration", object{"FleetId": id, "RuntimeConfiguration": object{
+		"ServerProcesses": []object{{"LaunchPath": "/local/game/a", "ConcurrentExecutions": 1}}}})
+	ours.expect(processes.RuntimeUpdatedPush{})
+	other.quiet(id, "c1", token)
 }
 
 func TestAgentConnect(t *testing.T) {

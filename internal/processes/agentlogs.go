@@ -62,7 +62,7 @@ func (all *Agents) FollowLog(room fleet.RoomID, compute, process string, tail in
 	}
 	found := false
 	for a := range all.open[s.key] {
-		if a.sendsLines {
+		if a.muster {
 			a.push(FollowLogPush{process, s.id, tail, !follow})
 			found = true
 		}

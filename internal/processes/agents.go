@@ -31,7 +31,7 @@ type AgentRequest struct {
 	FleetID, ComputeName string
 	Authorization        string          // the compute's auth token
 	Push                 func(AgentPush) // sends a push; must not block
-	SendsLines           bool            // the agent sends lines of processes after a FollowLogPush
+	Muster               bool            // it is muster agent, which takes the pushes that are Muster's own
 }
 
 // An AgentConnection answers for an agent that is connected over one socket. A compute may have several: an agent
@@ -94,8 +94,8 @@ type ForceExitPush struct {
 // StartTerminationPush asks to stop the compute.
 type StartTerminationPush struct{}
 
-// RuntimeUpdatedPush reports that the runtime configuration of the fleet has changed. It is Muster's own: the official
-// agent ignores it, and reads the configuration every five minutes.
+// RuntimeUpdatedPush reports that the runtime configuration of the fleet has changed. It is pushed to muster agent alone:
+// GameLift's agent reads the configuration every five minutes.
 type RuntimeUpdatedPush struct{}
 
 func (ProcessRegisteredPush) agentPush() {}
@@ -164,7 +164,7 @@ func (all *Agents) ConnectAgent(ctx context.Context, r AgentRequest) (AgentConne
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{all: all, key: computeKey{room, r.ComputeName}, push: r.Push, sendsLines: r.SendsLines,
+	a := &agent{all: all, key: computeKey{room, r.ComputeName}, push: r.Push, muster: r.Muster,
 		pushed: map[string]pushed{}}
 	all.add(a)
 	a.wake()
@@ -231,7 +231,9 @@ func (all *Agents) runtimeUpdated(id fleet.ID) {
 			continue
 		}
 		for a := range agents {
-			a.push(RuntimeUpdatedPush{})
+			if a.muster { // GameLift's logs an error, and reads it at intervals
+				a.push(RuntimeUpdatedPush{})
+			}
 		}
 	}
 }
@@ -268,7 +270,7 @@ type agent struct {
 	key  computeKey
 	push func(AgentPush)
 
-	sendsLines bool // see AgentRequest
+	muster bool // see AgentRequest
 
 	mu      sync.Mutex
 	reading bool            // a goroutine reads the state

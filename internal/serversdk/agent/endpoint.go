@@ -110,7 +110,7 @@ func (e *Endpoint) connect(r *http.Request, s *socket, token string) (processes.
 	defer cancel()
 	return e.agents.ConnectAgent(ctx, processes.AgentRequest{
 		FleetID: s.fleet, ComputeName: s.compute, Authorization: token, Push: s.push,
-		SendsLines: r.Header.Get(logsHeader) != "",
+		Muster: r.Header.Get(logsHeader) != "",
 	})
 }
 
