@@ -178,7 +178,6 @@ func TestAgent(t *testing.T) {
 		RuntimeConfiguration: &types.RuntimeConfiguration{ServerProcesses: []types.ServerProcess{
 			{LaunchPath: new("/local/game/server"), ConcurrentExecutions: new(int32(1))},
 		}}})
-	a.take(func(m message) bool { return m["Action"] == "NotifyRuntimeConfigurationUpdated" })
 	if reply := a.call("DescribeRuntimeConfiguration", nil); reply["StatusCode"] != 200.0 ||
 		len(reply["ServerProcesses"].([]any)) != 1 {
 		t.Errorf("the runtime configuration: %v", reply)
