@@ -94,8 +94,8 @@ type ForceExitPush struct {
 // StartTerminationPush asks to stop the compute.
 type StartTerminationPush struct{}
 
-// RuntimeUpdatedPush reports that the runtime configuration of the fleet has changed. It is pushed to muster agent alone:
-// GameLift's agent reads the configuration every five minutes.
+// RuntimeUpdatedPush reports that the runtime configuration of the fleet has changed. It is pushed to muster agent
+// alone: GameLift's agent reads the configuration every five minutes.
 type RuntimeUpdatedPush struct{}
 
 func (ProcessRegisteredPush) agentPush() {}
