@@ -21,6 +21,13 @@ const (
 	devPorts     = 5000
 )
 
+// What a machine of muster dev offers at least: 16 instances of type c5.large. With the CPUs of a laptop alone, the first
+// instance would fill it, and a new fleet could not start beside the one that it replaces.
+const (
+	devMilliCPUs = 32_000
+	devMemoryMiB = 64 << 10
+)
+
 // devTokenSeconds is how long a join token of muster dev can be used.
 const devTokenSeconds = 60
 
@@ -53,6 +60,7 @@ func (d *development) runMachine(ctx context.Context, e muster.Endpoints, n int,
 	if err != nil {
 		return err
 	}
+	offer.MilliCPUs, offer.MemoryMiB = max(offer.MilliCPUs, devMilliCPUs), max(offer.MemoryMiB, devMemoryMiB)
 	low := firstDevPort + n*devPorts
 	offer.PortFirst, offer.PortLast = int32(low), int32(low+devPorts-1) //nolint:gosec // 16 bits
 	call := &operatorCall{app: d.app, service: e.HTTP, tls: trust,

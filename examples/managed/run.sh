@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # A managed fleet from end to end, with the AWS CLI: a build, a fleet of it on this
-# machine, game sessions and players, another number of processes, and the end. Every
-# command is printed before it runs, and its answer after it, so that you can follow, or
-# do the same by hand.
+# machine, game sessions and players, another number of processes, a new version behind
+# the same alias, and the end. Every command is printed before it runs, and its answer
+# after it, so that you can follow, or do the same by hand.
 #
 #   examples/managed/run.sh
 #
@@ -82,11 +82,13 @@ run aws gamelift describe-fleet-events --fleet-id "$fleet" --query 'Events[].Eve
 expect FLEET_CREATED FLEET_STATE_DOWNLOADING FLEET_CREATION_RUNNING_INSTALLER FLEET_STATE_ACTIVE
 run aws gamelift describe-instances --fleet-id "$fleet"
 expect '"InstanceId": "i-[0-9a-f]{17}"' '"Status": "ACTIVE"'
+run aws gamelift create-alias --name live --routing-strategy "Type=SIMPLE,FleetId=$fleet"
+alias=$(member AliasId)
 processes() { becomes "$1" 'FleetUtilization[0].ActiveServerProcessCount' describe-fleet-utilization --fleet-ids "$fleet"; }
 processes 2
 
 part 'A game session and a player'
-run aws gamelift create-game-session --fleet-id "$fleet" --maximum-player-session-count 4
+run aws gamelift create-game-session --alias-id "$alias" --maximum-player-session-count 4
 session=$(member GameSessionId)
 becomes ACTIVE 'GameSessions[0].Status' describe-game-sessions --game-session-id "$session"
 run aws gamelift create-player-session --game-session-id "$session" --player-id ada
@@ -96,6 +98,22 @@ part 'Three processes in place of two'
 run aws gamelift update-runtime-configuration --fleet-id "$fleet" --runtime-configuration \
   'ServerProcesses=[{LaunchPath=/local/game/server,Parameters="-port={port} -log",ConcurrentExecutions=3}]'
 processes 3
+
+part 'Another version replaces it'
+echo 'The second version.' >"$work/build/version.txt"
+run aws gamelift upload-build --name arena --build-version 2 --build-root "$work/build"
+build=$(sed -n 's/.*Build ID: //p' <<<"$answer")
+becomes READY Build.Status describe-build --build-id "$build"
+old=$fleet
+run aws gamelift create-fleet --name 'Arena 2' --build-id "$build" --ec2-instance-type c5.large --runtime-configuration \
+  'ServerProcesses=[{LaunchPath=/local/game/server,Parameters="-port={port} -log",ConcurrentExecutions=1}]'
+fleet=$(member FleetId)
+becomes ACTIVE 'FleetAttributes[0].Status' describe-fleet-attributes --fleet-ids "$fleet"
+run aws gamelift update-alias --alias-id "$alias" --routing-strategy "Type=SIMPLE,FleetId=$fleet"
+run aws gamelift create-game-session --alias-id "$alias" --maximum-player-session-count 4
+expect "\"FleetId\": \"$fleet\""
+becomes ACTIVE 'GameSessions[0].Status' describe-game-sessions --game-session-id "$session"
+run aws gamelift delete-fleet --fleet-id "$old"
 
 part 'The end'
 run aws gamelift delete-fleet --fleet-id "$fleet"
