@@ -96,11 +96,12 @@ func (c CreateAlias) decide(s *State, now event.Time) ([]Event, error) {
 	return append([]Event{created}, tagged...), nil
 }
 
-// checkRouting rejects a routing that is mixed or incomplete, and with the given kind one to an unknown fleet.
+// checkRouting rejects a routing that is incomplete, and with the given kind one to an unknown fleet. A SIMPLE routing may
+// have a message, which is kept: AWS's sample script for deployments sends one.
 func (s *State) checkRouting(r Routing, unknownFleet fault.Kind) error {
 	switch {
-	case r.Type == RoutingSimple && (r.Fleet == "" || r.Message != ""):
-		return fault.New(fault.InvalidRequest, "RoutingStrategy of type SIMPLE needs a FleetId and no Message")
+	case r.Type == RoutingSimple && r.Fleet == "":
+		return fault.New(fault.InvalidRequest, "RoutingStrategy of type SIMPLE needs a FleetId")
 	case r.Type == RoutingTerminal && (r.Message == "" || r.Fleet != ""):
 		return fault.New(fault.InvalidRequest, "RoutingStrategy of type TERMINAL needs a Message and no FleetId")
 	case r.Type == RoutingTerminal:

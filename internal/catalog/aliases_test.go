@@ -29,7 +29,7 @@ func TestCreateAlias(t *testing.T) {
 			fault: fault.InvalidRequest},
 		{name: "simple without fleet", when: alias(Routing{Type: RoutingSimple}), fault: fault.InvalidRequest},
 		{name: "simple with message", given: fleet, when: alias(Routing{RoutingSimple, "fleet-1", "closed"}),
-			fault: fault.InvalidRequest},
+			then: []Event{made(Routing{RoutingSimple, "fleet-1", "closed"})}},
 		{name: "terminal without message", when: alias(Routing{Type: RoutingTerminal}), fault: fault.InvalidRequest},
 		{name: "terminal with fleet", given: fleet, when: alias(Routing{RoutingTerminal, "fleet-1", "closed"}),
 			fault: fault.InvalidRequest},
