@@ -314,7 +314,7 @@ func (a *agent) runtimeRead(m message, err error) {
 func (a *agent) pushed(m message) {
 	switch m.Action {
 	case pushRegistered:
-		a.machine.Registered(m.ProcessId)
+		a.do(a.machine.Registered(m.ProcessId))
 		a.noteLogPaths(m.ProcessId, m.LogPaths)
 	case pushActivated:
 		a.cfg.Log.Info("game session activated", "process", m.ProcessId, "game_session", m.GameSessionId)

@@ -236,6 +236,38 @@ func TestAgentForcesExit(t *testing.T) {
 	}
 }
 
+// TestForceTerminate: over three nodes, a game session ends at once if an agent has reported its process.
+func TestForceTerminate(t *testing.T) {
+	n := newNet(t, 3)
+	first, agents, servers := n.worlds[0], n.worlds[1], n.worlds[2]
+	for i := range n.shards {
+		n.give(i, 0)
+	}
+	id := first.fleetAt("custom-a")
+	token := first.compute(id, "custom-a", "c1")
+	a := agents.agent(id, "c1", token)
+	s := servers.process(id, "c1", token, "p1")
+	a.expect(processes.ProcessRegisteredPush{ProcessID: "p1", LogPaths: []string{"/local/game/.no-logs"}})
+	session := first.create(id, nil)
+	s.next()
+	s.ok(s.activate(session))
+	a.expect(processes.SessionActivatedPush{ProcessID: "p1", GameSessionID: session})
+	force := object{"GameSessionId": session, "TerminationMode": "FORCE_TERMINATE"}
+	first.refused(fault.InvalidRequest, "TerminateGameSession", force)
+	a.beat(processes.ComputeActive, "p1", "p2")
+	got := first.must("TerminateGameSession", force)["GameSession"].(object)
+	if got["Status"] != "TERMINATED" || got["StatusReason"] != "FORCE_TERMINATED" {
+		t.Errorf("the game session is %v", got)
+	}
+	a.expect(processes.ForceExitPush{ProcessID: "p1", Reason: fleet.ExitForceTerminated})
+	s.wasReplaced()
+	a.exited("p1", string(fleet.ExitForceTerminated))
+	first.refused(fault.InvalidGameSessionStatus, "TerminateGameSession", force)
+	if got := first.events(id); strings.Count(got, "SERVER_PROCESS_FORCE_TERMINATED") != 1 {
+		t.Errorf("the events: %s", got)
+	}
+}
+
 // TestAgentEndsProcessesThatDoNotExit 30 s after ProcessEnding.
 func TestAgentEndsProcessesThatDoNotExit(t *testing.T) {
 	w := newWorld(t)

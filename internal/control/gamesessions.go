@@ -244,18 +244,19 @@ func (p *Plane) UpdateGameSession(ctx context.Context,
 	return &wire.UpdateGameSessionOutput{GameSession: g}, nil
 }
 
-// TerminateGameSession requests that the process ends. FORCE_TERMINATE would need control of the process, which the
-// service only has where an agent runs. Source: API reference, TerminateGameSession.
+// TerminateGameSession requests that the process ends, or has its agent end it at once: FORCE_TERMINATE needs control
+// of the process, which the service only has where an agent runs. Source: API reference, TerminateGameSession.
 func (p *Plane) TerminateGameSession(ctx context.Context,
 	in *wire.TerminateGameSessionInput) (*wire.TerminateGameSessionOutput, error) {
-	if in.TerminationMode == wire.TerminationModeForceTerminate {
-		return nil, invalid("FORCE_TERMINATE is not supported. Use TRIGGER_ON_PROCESS_TERMINATE.")
-	}
 	room, id, err := p.ParseGameSession(in.GameSessionId)
 	if err != nil {
 		return nil, err
 	}
-	g, err := p.changeGameSession(ctx, room, id, fleet.TerminateGameSession{ID: id})
+	var command fleet.Command = fleet.TerminateGameSession{ID: id}
+	if in.TerminationMode == wire.TerminationModeForceTerminate {
+		command = fleet.ForceTerminateGameSession{ID: id}
+	}
+	g, err := p.changeGameSession(ctx, room, id, command)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,9 @@ import (
 // AgentLevel is the feature level from which agents report what happens to the processes that they have started.
 const AgentLevel = 8
 
+// ForceLevel is the feature level from which rooms know which processes agents run, and can have them ended at once.
+const ForceLevel = 9
+
 // An ExitReason is why a process ended, as its agent reports it. Source: GameLift Agent, ProcessTerminationReason.
 type ExitReason string
 
@@ -98,6 +101,62 @@ func (e *ProcessExited) apply(r *Room) {
 	r.storeProcess(p)
 	r.keepUpWith(nil, p)
 }
+
+// SuperviseProcesses reports processes of a compute that an agent runs. It can be repeated.
+type SuperviseProcesses struct {
+	Compute string   `cbor:"1,keyasint,omitzero"`
+	IDs     []string `cbor:"2,keyasint,omitzero"`
+}
+
+func (c SuperviseProcesses) decide(r *Room, _ event.Time) (events []any, err error) {
+	for _, id := range c.IDs {
+		key := ProcessKey{Compute: c.Compute, ID: id}
+		if p, ok := r.process(key); ok && !p.Supervised && p.Status != ProcessEnded {
+			events = append(events, &ProcessSupervised{key})
+		}
+	}
+	return events, nil
+}
+
+func (SuperviseProcesses) answer(*Room) any { return nil }
+
+func (e *ProcessSupervised) apply(r *Room) {
+	r.changeProcess(e.ProcessKey, func(p *Process) { p.Supervised = true })
+}
+
+// ForceTerminateGameSession ends a game session with its process, which an agent has to run: the agent ends it at once.
+type ForceTerminateGameSession struct {
+	ID string `cbor:"1,keyasint,omitzero"`
+}
+
+func (c ForceTerminateGameSession) decide(r *Room, now event.Time) ([]any, error) {
+	g, ok := r.session(c.ID)
+	switch {
+	case !ok:
+		return nil, r.noSession(c.ID)
+	case g.HasEnded():
+		return nil, wrongStatus(g)
+	}
+	p, err := r.livingProcess(g.Host)
+	switch {
+	case err != nil:
+		return nil, err
+	case !p.Supervised:
+		return nil, fault.New(fault.InvalidRequest, "FORCE_TERMINATE needs an agent that runs the server process, and "+
+			"none has reported process %s of compute %s. Use TRIGGER_ON_PROCESS_TERMINATE. An agent reports a new "+
+			"process within a minute.", p.ID, p.Compute)
+	}
+	events := r.endWith(p, EndedByForce, now, []any{newFleetEvent(now, codeProcessForceTerminated,
+		"Server process %s on compute %s was ended with game session %s by FORCE_TERMINATE.", p.ID, p.Compute, g.ID)})
+	for _, e := range events {
+		if ended, ok := e.(*GameSessionEnded); ok {
+			ended.Reason = ForceTerminated
+		}
+	}
+	return events, nil
+}
+
+func (c ForceTerminateGameSession) answer(r *Room) any { return r.sessionOrNil(c.ID) }
 
 // StopCompute reports that a compute is being stopped, so its processes are asked to end: with Idle only those without
 // a game session; with Stopped, they have ended. The compute stays registered: its agent may start again. It can be

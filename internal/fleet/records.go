@@ -47,7 +47,7 @@ const (
 	EndedCrashed                          // did not reconnect: SERVER_PROCESS_CRASHED
 	EndedUnhealthy                        // SERVER_PROCESS_TERMINATED_UNHEALTHY
 	EndedNeverReady                       // SERVER_PROCESS_PROCESS_READY_TIMEOUT
-	EndedByForce                          // did not end when asked: SERVER_PROCESS_FORCE_TERMINATED
+	EndedByForce                          // by request, or because it did not: SERVER_PROCESS_FORCE_TERMINATED
 	EndedWithCompute                      // the compute was deregistered: no event
 	EndedByMove                           // it is in another room now: no event
 )
@@ -88,6 +88,7 @@ type Process struct {
 	TerminateBy event.Time    `cbor:"20,keyasint,omitempty"` // was asked to end, and must have ended
 	ForgetAt    event.Time    `cbor:"21,keyasint,omitempty"` // an ended process is removed
 	Exited      bool          `cbor:"22,keyasint,omitempty"` // its agent has reported its end
+	Supervised  bool          `cbor:"23,keyasint,omitempty"` // an agent has reported that it runs it
 
 	record uint64 // the generation of its creation, 0 after it was returned to a caller; see ownership
 }
@@ -120,9 +121,11 @@ const (
 	DenyAll   Policy = "DENY_ALL"
 )
 
-// TriggeredOnProcessTerminate is the reason of a game session that ended because it was terminated. Source: API
-// reference, GameSession.StatusReason.
-const TriggeredOnProcessTerminate = "TRIGGERED_ON_PROCESS_TERMINATE"
+// The reasons of a game session that ended because it was terminated. Source: API reference, GameSession.StatusReason.
+const (
+	TriggeredOnProcessTerminate = "TRIGGERED_ON_PROCESS_TERMINATE"
+	ForceTerminated             = "FORCE_TERMINATED"
+)
 
 // A Property is one custom game property.
 type Property struct {

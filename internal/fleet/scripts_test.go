@@ -108,9 +108,13 @@ var scriptCommands = map[string]func(a *arguments) Command{
 	"StopCompute": func(a *arguments) Command {
 		return StopCompute{a.word(0), a.named["stopped"] != "", a.named["idle"] != ""}
 	},
-	"ReportHealth":         func(a *arguments) Command { return ReportHealth{a.process(), a.word(1) == "good"} },
-	"ActivateGameSession":  func(a *arguments) Command { return ActivateGameSession{a.process(), a.word(1)} },
-	"TerminateGameSession": func(a *arguments) Command { return TerminateGameSession{a.word(0)} },
+	"ReportHealth":              func(a *arguments) Command { return ReportHealth{a.process(), a.word(1) == "good"} },
+	"ActivateGameSession":       func(a *arguments) Command { return ActivateGameSession{a.process(), a.word(1)} },
+	"TerminateGameSession":      func(a *arguments) Command { return TerminateGameSession{a.word(0)} },
+	"ForceTerminateGameSession": func(a *arguments) Command { return ForceTerminateGameSession{a.word(0)} },
+	"SuperviseProcesses": func(a *arguments) Command {
+		return SuperviseProcesses{a.process().Compute, []string{a.process().ID}}
+	},
 	"ForgetGameSession":    func(a *arguments) Command { return ForgetGameSessions{[]uint64{uint64(a.number(0))}} },
 	"SetPolicy":            func(a *arguments) Command { return SetPolicy{a.process(), a.word(1), Policy(a.word(2))} },
 	"AcceptPlayerSession":  func(a *arguments) Command { return AcceptPlayer{a.process(), a.word(1), a.player(2)} },

@@ -80,9 +80,13 @@ func (s *simulation) processCommand() Command {
 
 // agentCommand draws what agents report, of processes that have connected or not.
 func (s *simulation) agentCommand(k ProcessKey) Command {
-	switch s.rng.IntN(6) {
+	switch s.rng.IntN(9) {
 	case 0:
 		return StopCompute{Name: k.Compute, Stopped: s.chance(30), Idle: s.chance(30)}
+	case 6, 7:
+		return SuperviseProcesses{Compute: k.Compute, IDs: []string{k.ID, s.processKey().ID}}
+	case 8:
+		return ForceTerminateGameSession{s.sessionID()}
 	case 1:
 		k = s.processKey()
 	case 2:
@@ -165,7 +169,7 @@ func (s *simulation) sessionCommand() Command {
 		if s.chance(30) {
 			c.Placement, c.Attempt, c.Desired = fmt.Sprint("placement-", s.serial), 1, s.newPlayers()
 		}
-		if s.chance(30) {
+		if s.chance(40) {
 			c.ConfirmWithin = time.Duration(s.rng.IntN(120)+1) * time.Second
 		}
 		c.Fingerprint = []byte(c.ID)

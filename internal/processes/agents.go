@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -468,8 +469,34 @@ func (a *agent) Heartbeat(ctx context.Context, status ComputeStatus, processes [
 	if err != nil {
 		return h, err
 	}
+	if err := a.supervise(ctx, state.unsupervised(processes)); err != nil {
+		return h, err
+	}
 	a.wake() // for what an earlier failure has left
 	return state.health(processes), nil
+}
+
+// unsupervised returns those of the processes of a heartbeat that the room does not know to be run by an agent.
+func (s *computeState) unsupervised(processes []string) (ids []string) {
+	for _, p := range s.processes {
+		if !p.Supervised && p.Status != fleet.ProcessEnded && slices.Contains(processes, p.ID) {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
+}
+
+// supervise records processes that the agent runs, once the region's feature level allows it.
+func (a *agent) supervise(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	c := fleet.SuperviseProcesses{Compute: a.key.name, IDs: ids}
+	_, err := router.AskRoom[any](ctx, a.all.Router, a.key.room, c)
+	if fault.Is(err, fault.ServiceUnavailable) { // the next heartbeat tries again
+		return nil
+	}
+	return err
 }
 
 // health answers a heartbeat.

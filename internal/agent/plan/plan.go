@@ -231,19 +231,31 @@ func (m *Machine) setPace() {
 // Placeholder in Parameters is replaced by a leased port.
 const Placeholder = "{port}"
 
-// Registered records that the service knows a process as ready.
-func (m *Machine) Registered(id string) {
-	if p := m.processes[id]; p != nil {
-		p.registered = true
+// Registered records that the service knows a process as ready. The first time it is followed by a heartbeat, from
+// which the service knows that this agent runs it.
+func (m *Machine) Registered(id string) []Action {
+	p := m.processes[id]
+	if p == nil || p.registered {
+		return nil
 	}
+	p.registered = true
+	return []Action{Beat{}}
 }
 
-// ForceExit ends a process for the service. An unknown reason is NormalTermination.
+// ForceExit ends a process for the service: at once if it is ForceTerminated. An unknown reason is NormalTermination.
 func (m *Machine) ForceExit(now time.Time, id string, reason Reason) []Action {
 	if !reason.known() {
 		reason = NormalTermination
 	}
-	return m.end(now, id, reason)
+	p := m.processes[id]
+	if reason != ForceTerminated || p == nil {
+		return m.end(now, id, reason)
+	}
+	p.killAt = time.Time{}
+	if p.reason == "" {
+		p.reason = reason
+	}
+	return []Action{Signal{ID: id, Kill: true}}
 }
 
 // end asks a process to end, unless it was asked before.

@@ -249,6 +249,33 @@ func TestLimits(t *testing.T) {
 	}))
 }
 
+// TestForceTerminated: a process is killed at once, also after it was asked to end.
+func TestForceTerminated(t *testing.T) {
+	c := newClock(t, running(Entry{"/s", "", 2}))
+	c.advance(at(3))
+	if beat := c.m.Registered("p1"); !reflect.DeepEqual(beat, []Action{Beat{}}) {
+		t.Errorf("after the registration: %v, want a heartbeat", beat)
+	}
+	if again := c.m.Registered("p1"); again != nil {
+		t.Errorf("after another one: %v", again)
+	}
+	for i, id := range slices.Clone(c.started) {
+		if i > 0 {
+			c.do(c.m.ForceExit(c.now, id, Unhealthy))
+			c.wantActions(Signal{ID: id})
+		}
+		c.do(c.m.ForceExit(c.now, id, ForceTerminated))
+		c.wantActions(Signal{ID: id, Kill: true})
+	}
+	c.do(c.m.Exited(c.now, c.started[0], -9, noSpread))
+	c.wantActions(Report{ID: c.started[0], Reason: ForceTerminated})
+	c.do(c.m.Exited(c.now, c.started[1], -9, noSpread))
+	c.advance(at(30)) // nothing is killed again
+	if last := c.actions[0]; last != (Report{ID: c.started[1], Reason: Unhealthy}) {
+		t.Errorf("got %v", last)
+	}
+}
+
 func TestTermination(t *testing.T) {
 	c := newClock(t, running(Entry{"/s", "", 2}))
 	c.advance(at(10))
