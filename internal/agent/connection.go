@@ -368,6 +368,13 @@ func (c *connection) call(ctx context.Context, r request) (message, error) {
 	}
 }
 
+// isMuster reports whether the service has announced what Muster alone has.
+func (c *connection) isMuster() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current != nil && c.current.storesLogs
+}
+
 // address returns the URL of the endpoint for agents.
 func (c *connection) address() string {
 	c.mu.Lock()

@@ -74,14 +74,14 @@ var marks int
 
 func (a *agentSocket) exited(process, reason string) {
 	a.w.t.Helper()
-	if err := a.ProcessExited(a.w.ctx, process, reason); err != nil {
+	if err := a.ProcessExited(a.w.ctx, process, reason, ""); err != nil {
 		a.w.t.Fatal(err)
 	}
 }
 
 func (a *agentSocket) beat(status processes.ComputeStatus, ids ...string) processes.AgentHealth {
 	a.w.t.Helper()
-	h, err := a.Heartbeat(a.w.ctx, status, ids)
+	h, err := a.Heartbeat(a.w.ctx, processes.AgentHeartbeat{Status: status, Processes: ids})
 	if err != nil {
 		a.w.t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestAgentHeartbeat(t *testing.T) {
 	if got := w.events(id); strings.Count(got, "SERVER_PROCESS_TERMINATED_UNHEALTHY") != 1 {
 		t.Errorf("the events: %s", got)
 	}
-	_, err := a.Heartbeat(w.ctx, "Resting", nil)
+	_, err := a.Heartbeat(w.ctx, processes.AgentHeartbeat{Status: "Resting"})
 	wantKind(t, "an unknown status", err, fault.InvalidRequest)
 }
 
@@ -233,6 +233,39 @@ func TestAgentForcesExit(t *testing.T) {
 		if got := w.events(id); strings.Count(got, code) != 1 {
 			t.Errorf("the events: %s, want one %s", got, code)
 		}
+	}
+}
+
+// TestBackoffsAreShown: what muster agent reports is shown with its compute, from any node, until it reports none.
+func TestBackoffsAreShown(t *testing.T) {
+	w := newWorld(t)
+	id := w.fleetAt("custom-a")
+	a := w.agent(id, "c1", w.compute(id, "custom-a", "c1"))
+	shown := func() []BackoffRow {
+		list, err := w.ComputeRows(w.ctx, ComputeQuery{FleetID: id, Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list.Computes[0].Backoffs
+	}
+	report := processes.AgentHeartbeat{Status: processes.ComputeActivating, Backoffs: []processes.AgentBackoff{{
+		Wait: 4 * time.Second, Backoff: fleet.Backoff{LaunchPath: "/local/game/s", Process: "p3", ExitCode: -11,
+			Crashes: 3, Output: "no map"}}}}
+	for range 2 {
+		if _, err := a.Heartbeat(w.ctx, report); err != nil {
+			t.Fatal(err)
+		}
+		report.Backoffs[0].Wait = time.Second // of the same crash
+	}
+	a.beat(processes.ComputeActivating) // of an agent that reports none, such as GameLift's
+	want := []BackoffRow{{LaunchPath: "/local/game/s", ProcessID: "p3", ExitCode: -11, Crashes: 3,
+		NextTry: w.clock.Now().Add(4 * time.Second).UTC().Truncate(time.Millisecond), Output: "no map"}}
+	if got := shown(); !reflect.DeepEqual(got, want) {
+		t.Errorf("shown is %+v, want %+v", got, want)
+	}
+	report.Backoffs = []processes.AgentBackoff{}
+	if _, err := a.Heartbeat(w.ctx, report); err != nil || shown() != nil {
+		t.Errorf("after the crashes: %+v, %v", shown(), err)
 	}
 }
 

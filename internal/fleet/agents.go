@@ -12,7 +12,8 @@ import (
 // AgentLevel is the feature level from which agents report what happens to the processes that they have started.
 const AgentLevel = 8
 
-// ForceLevel is the feature level from which rooms know which processes agents run, and can have them ended at once.
+// ForceLevel is the feature level from which rooms know which processes agents run, and which crash, and can have them
+// ended at once.
 const ForceLevel = 9
 
 // An ExitReason is why a process ended, as its agent reports it. Source: GameLift Agent, ProcessTerminationReason.
@@ -52,6 +53,7 @@ type exit struct {
 type ExitProcess struct {
 	ProcessKey
 	Reason ExitReason `cbor:"3,keyasint,omitzero"`
+	Detail string     `cbor:"4,keyasint,omitzero"` // for the fleet event; "": none
 }
 
 func (c ExitProcess) decide(r *Room, now event.Time) ([]any, error) {
@@ -66,7 +68,8 @@ func (c ExitProcess) decide(r *Room, now event.Time) ([]any, error) {
 	var note []any
 	if !how.normal {
 		note = []any{newFleetEvent(now, string(c.Reason),
-			"The agent of compute %s reported that server process %s has ended: %s.", c.Compute, c.ID, c.Reason)}
+			"The agent of compute %s reported that server process %s has ended: %s.%s", c.Compute, c.ID, c.Reason,
+			strings.TrimRight(" "+c.Detail, " "))}
 	}
 	var events []any
 	switch {
@@ -122,6 +125,42 @@ func (SuperviseProcesses) answer(*Room) any { return nil }
 
 func (e *ProcessSupervised) apply(r *Room) {
 	r.changeProcess(e.ProcessKey, func(p *Process) { p.Supervised = true })
+}
+
+// ReportBackoffs reports the programs of a compute that wait after crashes: all of them, at most MaxBackoffs. It can be
+// repeated.
+type ReportBackoffs struct {
+	Compute  string    `cbor:"1,keyasint,omitzero"`
+	Backoffs []Backoff `cbor:"2,keyasint,omitzero"`
+}
+
+func (c ReportBackoffs) decide(r *Room, _ event.Time) ([]any, error) {
+	compute, ok := r.computes.Get(c.Compute)
+	switch {
+	case !ok:
+		return nil, r.noCompute(c.Compute)
+	case len(c.Backoffs) > MaxBackoffs:
+		return nil, fault.New(fault.InvalidRequest, "There are %d back-offs; at most %d are allowed", len(c.Backoffs),
+			MaxBackoffs)
+	case compute.HasBackoffs(c.Backoffs):
+		return nil, nil
+	}
+	return []any{&BackoffsChanged{Compute: c.Compute, Backoffs: c.Backoffs}}, nil
+}
+
+func (ReportBackoffs) answer(*Room) any { return nil }
+
+// HasBackoffs reports whether the back-offs are those of the compute.
+func (c *Compute) HasBackoffs(all []Backoff) bool {
+	return slices.EqualFunc(c.Backoffs, all, func(b, o Backoff) bool { return b.isSame(&o) })
+}
+
+func (e *BackoffsChanged) apply(r *Room) {
+	if old, ok := r.computes.Get(e.Compute); ok {
+		next := *old
+		next.Backoffs = e.Backoffs
+		r.computes.Set(e.Compute, &next)
+	}
 }
 
 // ForceTerminateGameSession ends a game session with its process, which an agent has to run: the agent ends it at once.

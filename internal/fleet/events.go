@@ -38,6 +38,7 @@ var Events = []event.Entry{
 	{Number: 127, Type: (*PlayersForgotten)(nil), Level: ArchiveLevel},
 	{Number: 128, Type: (*ProcessExited)(nil), Level: AgentLevel},
 	{Number: 129, Type: (*ProcessSupervised)(nil), Level: ForceLevel},
+	{Number: 130, Type: (*BackoffsChanged)(nil), Level: ForceLevel},
 	{Number: 150, Type: (*Header)(nil)},
 	{Number: 151, Type: (*Compute)(nil)},
 	{Number: 152, Type: (*Process)(nil)},
@@ -79,6 +80,7 @@ var Commands = []event.Entry{
 	{Number: 128, Type: (*StopCompute)(nil), Level: AgentLevel},
 	{Number: 129, Type: (*SuperviseProcesses)(nil), Level: ForceLevel},
 	{Number: 130, Type: (*ForceTerminateGameSession)(nil), Level: ForceLevel},
+	{Number: 131, Type: (*ReportBackoffs)(nil), Level: ForceLevel},
 }
 
 // ComputeRegistered adds a compute.
@@ -169,6 +171,12 @@ type ProcessExited struct {
 // ProcessSupervised records that an agent runs a process.
 type ProcessSupervised struct {
 	ProcessKey
+}
+
+// BackoffsChanged replaces the back-offs of a compute.
+type BackoffsChanged struct {
+	Compute  string    `cbor:"1,keyasint"`
+	Backoffs []Backoff `cbor:"2,keyasint,omitempty"`
 }
 
 // ProcessForgotten removes an ended process.

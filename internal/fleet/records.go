@@ -17,6 +17,28 @@ type Compute struct {
 	CertificatePath string     `cbor:"4,keyasint,omitempty"` // kept as given, never opened
 	Created         event.Time `cbor:"5,keyasint"`
 	Tokens          []Token    `cbor:"6,keyasint,omitempty"` // oldest first
+	Backoffs        []Backoff  `cbor:"7,keyasint,omitempty"` // as its agent has reported them
+}
+
+// MaxBackoffs is the maximum number of back-offs of a compute.
+const MaxBackoffs = 10
+
+// A Backoff is a program of a runtime configuration whose processes crash, so that its agent waits before it starts the
+// next one.
+type Backoff struct {
+	LaunchPath string     `cbor:"1,keyasint"`
+	Parameters string     `cbor:"2,keyasint,omitempty"`
+	Process    string     `cbor:"3,keyasint"`           // id of the one that has crashed last
+	ExitCode   int64      `cbor:"4,keyasint,omitempty"` // of that; -N: ended by signal N
+	Crashes    int32      `cbor:"5,keyasint"`           // in a row
+	Next       event.Time `cbor:"6,keyasint"`           // no process is started before
+	Output     string     `cbor:"7,keyasint,omitempty"` // last lines
+}
+
+// isSame reports whether b is about the same crash as o: the times of two reports differ.
+func (b *Backoff) isSame(o *Backoff) bool {
+	return b.LaunchPath == o.LaunchPath && b.Parameters == o.Parameters && b.Process == o.Process &&
+		b.Crashes == o.Crashes
 }
 
 // A Token is an auth token of a compute. Its text is derived from the serial and the region's secret, so a copy of the

@@ -61,7 +61,7 @@ func (s *simulation) processCommand() Command {
 		}
 		return LoseProcess{ProcessKey: k}
 	case 18:
-		if s.chance(40) {
+		if s.chance(50) {
 			return s.agentCommand(k)
 		}
 		if s.chance(50) {
@@ -80,7 +80,13 @@ func (s *simulation) processCommand() Command {
 
 // agentCommand draws what agents report, of processes that have connected or not.
 func (s *simulation) agentCommand(k ProcessKey) Command {
-	switch s.rng.IntN(9) {
+	switch s.rng.IntN(11) {
+	case 9, 10:
+		c := ReportBackoffs{Compute: k.Compute}
+		for i := range s.rng.IntN(3) {
+			c.Backoffs = append(c.Backoffs, Backoff{LaunchPath: fmt.Sprint("/s", i), Process: k.ID, Crashes: 1})
+		}
+		return c
 	case 0:
 		return StopCompute{Name: k.Compute, Stopped: s.chance(30), Idle: s.chance(30)}
 	case 6, 7:

@@ -21,6 +21,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/agent"
+	"github.com/muster-gg/muster/internal/agent/cgroup"
 	"github.com/muster-gg/muster/internal/agent/machine"
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
 )
@@ -48,6 +49,10 @@ type Config struct {
 	Environ []string
 	// HostPaths allows launch paths outside of the build.
 	HostPaths bool
+	// Cgroups have the limits of instances; nil: there are none. HardCPU gives an instance no more than its CPUs, also
+	// where others do not use theirs.
+	Cgroups *cgroup.Tree
+	HardCPU bool
 	// Telemetry receives metrics and crash reports of the game servers; nil: nothing does.
 	Telemetry agent.Telemetry
 	// Keep leaves the game servers running when Run is stopped, for the next run.

@@ -151,6 +151,22 @@ func (m *Machine) Loop() (Crash, bool) {
 	return Crash{}, false
 }
 
+// Backoffs returns the entries that wait after crashes, or whose program has not had a registered process since the last
+// one. Each program is in it once.
+func (m *Machine) Backoffs(now time.Time) (all []Backoff) {
+	seen := map[program]bool{}
+	for _, e := range m.entries {
+		key := programOf(e)
+		b := m.backoff[key]
+		if b == nil || seen[key] || m.terminates() || !now.Before(b.until) && m.runs(key) {
+			continue
+		}
+		seen[key] = true
+		all = append(all, Backoff{b.last, b.until})
+	}
+	return all
+}
+
 // runs reports whether a program has a registered process.
 func (m *Machine) runs(key program) bool {
 	for _, p := range m.processes {

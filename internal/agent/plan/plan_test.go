@@ -177,6 +177,43 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
+// TestBackoffs: an entry is shown from its crash until a later process is registered. Another entry is not slowed.
+func TestBackoffs(t *testing.T) {
+	crashing, other := Entry{"/crashes", "", 1}, Entry{"/other", "", 3}
+	c := newClock(t, running(crashing, other))
+	launches, last := 0, ""
+	for s := 0.0; s < 300; s += 0.25 {
+		c.advance(at(s))
+		for id, p := range c.m.processes {
+			if p.entry == crashing {
+				launches, last = launches+1, id
+				c.do(c.m.Exited(c.now, id, 1, noSpread))
+			}
+		}
+		if s == 30 && len(c.m.Processes()) != 3 {
+			t.Errorf("after %v s %d processes of the other entry run", s, len(c.m.Processes()))
+		}
+	}
+	if launches < 8 || launches > 12 {
+		t.Errorf("%d launches in 5 minutes", launches)
+	}
+	all := c.m.Backoffs(c.now)
+	if len(all) != 1 || all[0].ID != last || all[0].Entry != crashing || all[0].Crashes != launches ||
+		all[0].Code != 1 || !all[0].Until.After(c.now) {
+		t.Errorf("the back-offs are %+v, want one of %s", all, last)
+	}
+	c.advance(all[0].Until.Add(firstPace))
+	if again := c.m.Backoffs(c.now); len(again) != 1 {
+		t.Errorf("while the next process starts: %+v", again)
+	}
+	for _, id := range c.m.Processes() {
+		c.m.Registered(id)
+	}
+	if after := c.m.Backoffs(c.now); len(after) != 0 {
+		t.Errorf("once it is registered: %+v", after)
+	}
+}
+
 func TestBackoffSpread(t *testing.T) {
 	for _, r := range []struct {
 		random float64

@@ -89,6 +89,12 @@ type Crash struct {
 // Loops reports whether this is the crash that makes a crash loop.
 func (c Crash) Loops() bool { return c.Crashes == crashLoop }
 
+// A Backoff is an entry that waits after crashes.
+type Backoff struct {
+	Crash           // the last one
+	Until time.Time // its next process is not started before
+}
+
 // NoPort is for the log: all ports are leased, so an entry waits.
 type NoPort struct{ Entry Entry }
 
