@@ -26,6 +26,9 @@ const (
 // service stores logs. logsVersion is its value.
 const logsHeader, logsVersion = "Muster-Logs", "1"
 
+// reportsHeader announces in the answer to a handshake that the service is Muster, which reads Backoffs and Detail.
+const reportsHeader = "Muster-Reports"
+
 // noLogs is the log path that the service sends for a process without any, because the official agent needs one.
 const noLogs = "/local/game/.no-logs"
 

@@ -44,7 +44,8 @@ func TestComputes(t *testing.T) {
 		`href="/console/game-sessions/gsess-1?fleet=one&amp;location=custom-a"`, "no connection", "in 1 m 0 s",
 		"to end", "in 3 m 0 s", "20 s ago")
 	w.shows("GET", "/console/fleets/one?tab=computes&compute=pc/b", nil, 200, "Server processes of pc/b", "p9",
-		"BACKOFF", "in 8 s", "/local/game/s", "4 crashes in a row, the last one with exit code 139", "no map &lt;m1&gt;")
+		"BACKOFF", "in 8 s", "/local/game/s", "4 crashes in a row, the last one with exit code 139",
+		"no map &lt;m1&gt;")
 
 	w.fails["GET /v1/fleets/one/computes"] = denied
 	w.answers["ListCompute"] = &wire.ListComputeOutput{ComputeList: []wire.Compute{

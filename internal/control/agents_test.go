@@ -236,6 +236,56 @@ func TestAgentForcesExit(t *testing.T) {
 	}
 }
 
+// TestLimitsOfProcesses: each limit ends the process with its reason, and gives its fleet event once.
+func TestLimitsOfProcesses(t *testing.T) {
+	w := newWorld(t, withFleet(func(s *fleet.Settings) {
+		s.ReadyTimeout, s.TerminationGrace, s.HealthInterval = 10*time.Second, 20*time.Second, time.Hour
+	}))
+	id := w.fleetAt("custom-a")
+	token := w.compute(id, "custom-a", "c1")
+	ended := func(process string, reason fleet.ExitReason) {
+		t.Helper()
+		a := w.agent(id, "c1", token)
+		w.advance("the forced end", time.Second, func() bool {
+			for len(a.pushes) > 0 {
+				if push := <-a.pushes; push == (processes.ForceExitPush{ProcessID: process, Reason: reason}) {
+					return true
+				}
+			}
+			return false
+		})
+		a.exited(process, string(reason))
+		a.exited(process, string(reason)) // repeated
+		if got := w.events(id); strings.Count(got, string(reason)) != 1 {
+			t.Errorf("%s: the events are %s", reason, got)
+		}
+	}
+	a := w.agent(id, "c1", token)
+	for range 8 { // its agent ends it then
+		if h := a.beat(processes.ComputeActivating, "silent"); !reflect.DeepEqual(h.Unregistered, []string{"silent"}) {
+			t.Errorf("before InitSDK: %+v", h)
+		}
+	}
+	const noInit = "SERVER_PROCESS_SDK_INITIALIZATION_TIMEOUT"
+	a.exited("silent", noInit)
+	if got := w.events(id); strings.Count(got, noInit) != 1 {
+		t.Errorf("the events are %s", got)
+	}
+	w.mustDial(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "slow", Authorization: token})
+	ended("slow", fleet.ExitReadyTimeout)
+	stuck := w.process(id, "c1", token, "stuck")
+	session := w.active(id, nil, stuck)
+	w.must("TerminateGameSession", object{"GameSessionId": session,
+		"TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})
+	ended("stuck", fleet.ExitForceTerminated)
+	if w.status(session) != "TERMINATED" {
+		t.Errorf("the game session is %s", w.status(session))
+	}
+	hangs := w.process(id, "c1", token, "hangs")
+	hangs.ok(hangs.end())
+	ended("hangs", fleet.ExitTimeout)
+}
+
 // TestBackoffsAreShown: what muster agent reports is shown with its compute, from any node, until it reports none.
 func TestBackoffsAreShown(t *testing.T) {
 	w := newWorld(t)

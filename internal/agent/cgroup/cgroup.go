@@ -1,7 +1,7 @@
 // Package cgroup limits the memory and CPUs of instances by cgroups of version 2, where the system has delegated one
 // to the machine agent: writable, with the controllers cpu and memory.
 //
-// An instance has a cgroup with its limits, and each of its game servers one below it, so that it is known which of them
+// An instance has a cgroup with its limits, and each of its game servers one below it, so that it is known which one
 // the kernel has killed for memory, and all of its processes can be killed at once.
 package cgroup
 

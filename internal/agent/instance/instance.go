@@ -336,12 +336,25 @@ func (i *instance) serve() {
 	}()
 	defer func() { <-following }()
 	defer i.abort()
+	if i.wanted().Certificate {
+		if !i.certify() {
+			return
+		}
+		renewing := make(chan struct{})
+		go func() {
+			defer close(renewing)
+			i.renew()
+		}()
+		defer func() { <-renewing }()
+		defer i.abort()
+	}
 	pause := time.Second
 	for {
 		limits := i.limit()
 		err := agent.Run(i.serving, agent.Config{
 			API: &compute{i}, Fleet: i.wanted().Fleet, Compute: i.id, Data: i.dir, Supervisor: i.m.cfg.Supervisor,
-			Cgroup: limits, MemoryMiB: i.wanted().MemoryMiB, NoNewPrivs: true, Ports: i.m.ports, Environ: i.m.cfg.Environ, Place: i.programOf, End: i.quits, Observe: i.observe,
+			Cgroup: limits, MemoryMiB: i.wanted().MemoryMiB, NoNewPrivs: true, Ports: i.m.ports,
+			Environ: i.m.cfg.Environ, Place: i.programOf, End: i.quits, Observe: i.observe,
 			Telemetry: i.m.cfg.Telemetry, Keep: true, TLS: i.m.cfg.TLS, Clock: i.m.cfg.Clock,
 			Log: i.m.cfg.Log.With("instance", i.id),
 		})

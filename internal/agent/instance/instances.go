@@ -64,6 +64,8 @@ type Config struct {
 // Tokens are the tokens of computes. A *machine.Machine has them.
 type Tokens interface {
 	Token(ctx context.Context, instance string) (protocol.Token, error)
+	// Certificate returns a certificate for a certificate request in DER form.
+	Certificate(ctx context.Context, instance string, request []byte) (protocol.Token, error)
 	Changed() // the states have changed
 }
 
@@ -92,6 +94,7 @@ func Run(ctx context.Context, of machine.Config, cfg Config) error {
 		return err
 	}
 	of.Wanted, of.Instances = all.Want, all.States
+	of.Offer.Instances = filepath.Join(cfg.Data, "i")
 	m, err := machine.Open(of)
 	if err != nil {
 		return err
@@ -143,6 +146,9 @@ func open(cfg Config) (*Instances, error) {
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m, nil
 }
+
+// certificates is the name of the directory of an instance with its certificate, which the service knows.
+const certificates = "certificate"
 
 // usualID is the length of an instance's id.
 const usualID = len("i-0123456789abcdef0")

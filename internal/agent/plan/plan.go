@@ -151,8 +151,8 @@ func (m *Machine) Loop() (Crash, bool) {
 	return Crash{}, false
 }
 
-// Backoffs returns the entries that wait after crashes, or whose program has not had a registered process since the last
-// one. Each program is in it once.
+// Backoffs returns the entries that wait after crashes, or whose program has no registered process since the last one.
+// Each program is in it once.
 func (m *Machine) Backoffs(now time.Time) (all []Backoff) {
 	seen := map[program]bool{}
 	for _, e := range m.entries {

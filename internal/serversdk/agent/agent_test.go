@@ -162,12 +162,14 @@ func TestRequests(t *testing.T) {
 		{`{"Action":"SendHeartbeat","RequestId":"h3","Status":"Active","ProcessList":"p1"}`,
 			`{"Action":"SendHeartbeat","RequestId":"h3","StatusCode":400,"ErrorMessage":"InvalidRequestException: ` +
 				`ProcessList has a value of the wrong type","UnhealthyProcesses":[],"UnregisteredProcesses":[]}`, ""},
-		{`{"Action":"SendHeartbeat","RequestId":"h4","Status":"Active","Backoffs":[{"LaunchPath":"/s","Parameters":"a",` +
-			`"ProcessId":"p9","ExitCode":3221225477,"Crashes":2,"WaitMillis":1900,"Output":"no map"}]}`,
+		{`{"Action":"SendHeartbeat","RequestId":"h4","Status":"Active","Backoffs":[{"LaunchPath":"/s",` +
+			`"Parameters":"a","ProcessId":"p9","ExitCode":3221225477,"Crashes":2,"WaitMillis":1900,` +
+			`"Output":"no map"}]}`,
 			`{"Action":"SendHeartbeat","RequestId":"h4","StatusCode":200,"Status":"Active","UnhealthyProcesses":[],` +
 				`"UnregisteredProcesses":["p2"]}`,
 			`heartbeat Active  /s a p9 exit 3221225477 crash 2 wait 1.9s "no map"`},
-		{`{"Action":"SendHeartbeat","RequestId":"h5","Status":"Active","Backoffs":[{"LaunchPath":"/s","ProcessId":"p"}]}`,
+		{`{"Action":"SendHeartbeat","RequestId":"h5","Status":"Active","Backoffs":[{"LaunchPath":"/s",` +
+			`"ProcessId":"p"}]}`,
 			`{"Action":"SendHeartbeat","RequestId":"h5","StatusCode":400,"ErrorMessage":"InvalidRequestException: ` +
 				`Crashes of a back-off must be at least 1","UnhealthyProcesses":[],"UnregisteredProcesses":[]}`, ""},
 		{`{"Action":"DescribeRuntimeConfiguration","RequestId":"d1"}`,

@@ -58,8 +58,8 @@ type backoff struct {
 func (b *backoff) problem() error {
 	switch {
 	case b.LaunchPath == "" || len(b.LaunchPath) > maxPath || len(b.Parameters) > maxPath:
-		return fault.New(fault.InvalidRequest, "LaunchPath and Parameters of a back-off may have at most %d bytes, and "+
-			"LaunchPath is required", maxPath)
+		return fault.New(fault.InvalidRequest, "LaunchPath and Parameters of a back-off may have at most %d bytes, "+
+			"and LaunchPath is required", maxPath)
 	case !isName(b.ProcessId):
 		return fault.New(fault.InvalidRequest, "ProcessId of a back-off must have 1 to %d bytes", maxName)
 	case b.Crashes < 1:
