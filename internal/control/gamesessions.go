@@ -207,10 +207,13 @@ func (p *Plane) createGameSession(ctx context.Context, f *catalog.Fleet, room fl
 	return nil, err
 }
 
-// joinFaults keeps the first of two errors for the caller and the other for the log.
+// joinFaults keeps the first of two errors, either of which may be nil, for the caller and the other for the log.
 func joinFaults(err, also error) error {
-	if also == nil {
+	switch {
+	case also == nil:
 		return err
+	case err == nil:
+		return also
 	}
 	f := *fault.Of(err)
 	f.Err = also
