@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"net/netip"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster/internal/agent"
+	"github.com/muster-gg/muster/internal/agent/cgroup"
 	"github.com/muster-gg/muster/internal/agent/instance"
 	"github.com/muster-gg/muster/internal/agent/machine"
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
@@ -26,11 +28,12 @@ type machineFlags struct {
 	ip, dns            string
 	cpus               float64
 	memory             int64
-	hostPaths          bool
+	hostPaths, hardCPU bool
 }
 
 // machineOptions need --machine.
-var machineOptions = []string{"service", "token-file", "name", "ip", "dns", "cpus", "memory", "allow-host-paths"}
+var machineOptions = []string{"service", "token-file", "name", "ip", "dns", "cpus", "memory", "allow-host-paths",
+	"hard-cpu"}
 
 func (m *machineFlags) addFlags(command *cobra.Command) {
 	f := command.Flags()
@@ -46,6 +49,8 @@ func (m *machineFlags) addFlags(command *cobra.Command) {
 	f.Int64Var(&m.memory, "memory", 0, "with --machine: memory to offer in MiB (default what this process may use)")
 	f.BoolVar(&m.hostPaths, "allow-host-paths", false,
 		"with --machine: fleets may start programs of this machine, not only those of their build")
+	f.BoolVar(&m.hardCPU, "hard-cpu", false,
+		"with --machine: give an instance no more than its CPUs, also where others are idle")
 }
 
 // runMachine runs the agent of a machine.
@@ -55,7 +60,8 @@ func (f *agentFlags) runMachine(ctx context.Context) error {
 		return &misuseError{err}
 	}
 	instances := instance.Config{Data: c.Data, Service: c.Service, TLS: c.TLS, LowPort: int(c.Offer.PortFirst),
-		HighPort: int(c.Offer.PortLast), Environ: f.environ, HostPaths: f.machine.hostPaths, Keep: f.keep, Log: c.Log}
+		HighPort: int(c.Offer.PortLast), Environ: f.environ, HostPaths: f.machine.hostPaths, Keep: f.keep, Log: c.Log,
+		HardCPU: f.machine.hardCPU, Cgroups: delegated(c.Log)}
 	if instances.Supervisor, err = supervisors(); err != nil {
 		return err
 	}
@@ -65,6 +71,20 @@ func (f *agentFlags) runMachine(ctx context.Context) error {
 			return instance.Run(ctx, c, instances)
 		})
 	})
+}
+
+// delegated returns the cgroup that was delegated to this process; nil if there is none.
+func delegated(log *slog.Logger) *cgroup.Tree {
+	var tree *cgroup.Tree
+	membership, err := os.ReadFile(cgroup.Membership)
+	if err == nil {
+		tree, err = cgroup.Open(cgroup.Mount, membership, os.Getpid())
+	}
+	if err != nil {
+		log.Info("instances run without limits: no cgroup with cpu and memory is delegated to the agent", "reason", err)
+		return nil
+	}
+	return tree
 }
 
 func (f *agentFlags) machineConfig() (c machine.Config, err error) {

@@ -4,6 +4,8 @@ package managed
 
 import (
 	"archive/zip"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -25,7 +27,7 @@ func TestFleet(t *testing.T) {
 	id := w.upload(map[string]string{"install.sh": "#!/bin/sh\necho installing\n"})
 	began := time.Now()
 	out, err := w.cli.Run("gamelift", "create-fleet", "--name", "Arena", "--build-id", id, "--ec2-instance-type",
-		"c5.large", "--runtime-configuration",
+		"c5.large", "--certificate-configuration", "CertificateType=GENERATED", "--runtime-configuration",
 		"ServerProcesses=[{LaunchPath=/local/game/server,Parameters='-port={port} -log',ConcurrentExecutions=2}]")
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +85,8 @@ func TestFleet(t *testing.T) {
 		}
 	}
 
+	w.checkCertificate(*s.DnsName, *instances[0].InstanceId)
+	w.forceEnd(*s.GameSessionId)
 	w.checkLog(*other.GameSessionId)
 	pids := w.pids("game server started")
 	if _, err := w.cli.Run("gamelift", "delete-fleet", "--fleet-id", w.fleet); err != nil {
@@ -93,6 +97,45 @@ func TestFleet(t *testing.T) {
 		return err == nil && len(left) == 0 && !slices.ContainsFunc(pids, alive)
 	})
 	mustertest.Eventually(t, "the fleet is deleted", func() bool { return w.status() == "" })
+}
+
+// checkCertificate verifies the certificate on the machine as a client does that trusts the service's CA.
+func (w *world) checkCertificate(name, instance string) {
+	w.Helper()
+	if name != instance+"."+w.fleet+".muster.internal" {
+		w.Errorf("the DNS name is %s", name)
+	}
+	dir := filepath.Join(w.data, "i", instance, "certificate")
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "certificate.pem"), filepath.Join(dir, "privateKey.pem"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	ca, err := os.ReadFile(w.environ["MUSTER_CA_FILE"])
+	if err != nil {
+		w.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	for _, host := range []string{name, "127.0.0.1"} {
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots}); err != nil {
+			w.Errorf("as %s: %v", host, err)
+		}
+	}
+}
+
+// forceEnd ends a game session at once.
+func (w *world) forceEnd(session string) {
+	w.Helper()
+	ended := mustertest.Call(w, w.client.TerminateGameSession, &gamelift.TerminateGameSessionInput{
+		GameSessionId: &session, TerminationMode: types.TerminationModeForceTerminate}).GameSession
+	if ended.Status != types.GameSessionStatusTerminated ||
+		ended.StatusReason != types.GameSessionStatusReasonForceTerminated {
+		w.Errorf("the game session is %s: %s", ended.Status, ended.StatusReason)
+	}
+	mustertest.Eventually(w, "a game server was ended by force", func() bool {
+		return slices.Contains(w.events(), types.EventCodeServerProcessForceTerminated) &&
+			w.agent.Log.Says("game server is asked to end", "kill=true")
+	})
 }
 
 // checkLog ends a game session, and downloads its log.

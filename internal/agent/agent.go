@@ -33,6 +33,11 @@ const (
 	stopLimit = 30 * time.Second
 	// lastLimit is how long the last reports and the last heartbeat may take.
 	lastLimit = 10 * time.Second
+
+	// maxBackoffs is how many entries that wait after crashes are reported, and maxBackoffOutput how much of the output
+	// of each, in bytes.
+	maxBackoffs      = 10
+	maxBackoffOutput = 2 << 10
 )
 
 // An agent is a run of Run. The fields below posts belong to the goroutine of loop.
@@ -212,6 +217,9 @@ func (a *agent) do(actions []plan.Action) {
 			a.report(action)
 		case plan.Crash:
 			a.logCrash(action)
+			if a.conn.isMuster() {
+				a.beat() // with the back-off
+			}
 		case plan.NoPort:
 			a.cfg.Log.Warn("game server waits: all ports are leased", "launch_path", action.Entry.LaunchPath,
 				"low", a.cfg.Ports.Low, "high", a.cfg.Ports.High)
@@ -241,9 +249,29 @@ func (a *agent) beat() {
 }
 
 func (a *agent) heartbeat() request {
-	return request{Action: actionHeartbeat, Status: string(a.machine.Status()),
+	r := request{Action: actionHeartbeat, Status: string(a.machine.Status()),
 		ProcessList:         append([]string{}, a.machine.Processes()...), // not null
 		HeartbeatTimeMillis: a.now().UnixMilli()}
+	if a.conn.isMuster() {
+		r.Backoffs = a.backoffs()
+	}
+	return r
+}
+
+// backoffs returns the entries that wait after crashes, for the service to show.
+func (a *agent) backoffs() []backoffReport {
+	all := []backoffReport{} // not null: none waits
+	for _, b := range a.machine.Backoffs(a.now()) {
+		if len(all) == maxBackoffs {
+			break
+		}
+		lines := supervisor.Tail(filepath.Join(processesDir(a.cfg.Data), b.ID[:nameLength]), tailLines)
+		output := strings.Join(lines, "\n")
+		output = strings.ToValidUTF8(output[max(0, len(output)-maxBackoffOutput):], "")
+		all = append(all, backoffReport{LaunchPath: b.Entry.LaunchPath, Parameters: b.Entry.Parameters, ProcessId: b.ID,
+			ExitCode: b.Code, Crashes: b.Crashes, WaitMillis: b.Until.Sub(a.now()).Milliseconds(), Output: output})
+	}
+	return all
 }
 
 func (a *agent) beaten(m message, err error) {
@@ -314,7 +342,7 @@ func (a *agent) runtimeRead(m message, err error) {
 func (a *agent) pushed(m message) {
 	switch m.Action {
 	case pushRegistered:
-		a.machine.Registered(m.ProcessId)
+		a.do(a.machine.Registered(m.ProcessId))
 		a.noteLogPaths(m.ProcessId, m.LogPaths)
 	case pushActivated:
 		a.cfg.Log.Info("game session activated", "process", m.ProcessId, "game_session", m.GameSessionId)

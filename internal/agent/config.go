@@ -68,6 +68,11 @@ type Config struct {
 	// Place returns the program of a launch path and its working directory, in place of the path and WorkDir. An error
 	// is that of the path. It is called before each launch, by one goroutine. nil: paths are as they are.
 	Place func(launchPath string) (program, dir string, err error)
+	// Cgroup is the directory of the cgroup below which each game server gets one, with MemoryMiB as its memory; "":
+	// none. NoNewPrivs keeps game servers from getting privileges by the programs that they start. Linux alone.
+	Cgroup     string
+	MemoryMiB  int64
+	NoNewPrivs bool
 	// NoticeFile announces the end of the machine: a time in ISO 8601. "": none.
 	NoticeFile string
 	// End ends the compute when it is closed, as if the service had ended it: the service asks the game servers to

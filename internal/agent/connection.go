@@ -76,6 +76,7 @@ type socket struct {
 	down    chan struct{} // closed when nothing more is read
 
 	storesLogs bool // the service has announced that it stores logs
+	isMuster   bool // it has announced that it reads what is of Muster alone
 }
 
 type call struct {
@@ -133,7 +134,8 @@ func (c *connection) dial(ctx context.Context, endpoint, token string) (*socket,
 	ws, resp, err := c.dialer.DialContext(ctx, u.String(), http.Header{logsHeader: {logsVersion}})
 	if err == nil {
 		ws.SetReadLimit(maxMessage)
-		return &socket{Conn: ws, down: make(chan struct{}), storesLogs: resp.Header.Get(logsHeader) != ""}, nil
+		return &socket{Conn: ws, down: make(chan struct{}), storesLogs: resp.Header.Get(logsHeader) != "",
+			isMuster: resp.Header.Get(reportsHeader) != ""}, nil
 	}
 	if resp != nil && errors.Is(err, websocket.ErrBadHandshake) {
 		if resp.StatusCode == http.StatusForbidden {
@@ -366,6 +368,13 @@ func (c *connection) call(ctx context.Context, r request) (message, error) {
 		}
 		return m, nil
 	}
+}
+
+// isMuster reports whether the service has announced that it reads what is of Muster alone.
+func (c *connection) isMuster() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current != nil && c.current.isMuster
 }
 
 // address returns the URL of the endpoint for agents.

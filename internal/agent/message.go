@@ -26,6 +26,9 @@ const (
 // service stores logs. logsVersion is its value.
 const logsHeader, logsVersion = "Muster-Logs", "1"
 
+// reportsHeader announces in the answer to a handshake that the service is Muster, which reads Backoffs and Detail.
+const reportsHeader = "Muster-Reports"
+
 // noLogs is the log path that the service sends for a process without any, because the official agent needs one.
 const noLogs = "/local/game/.no-logs"
 
@@ -37,15 +40,30 @@ type request struct {
 	ProcessList         []string `json:",omitzero"`
 	HeartbeatTimeMillis int64    `json:",omitempty"`
 
+	Backoffs []backoffReport `json:",omitzero"` // of heartbeats, to Muster alone: all that there are
+
 	ProcessId         string  `json:",omitempty"`
 	EventCode         *string `json:",omitempty"`
 	TerminationReason string  `json:",omitempty"`
+
+	Detail string `json:",omitempty"` // why, for people; to Muster alone
 
 	StreamId string `json:",omitempty"` // from here on of PutServerProcessLog
 	Lines    string `json:",omitempty"` // each with its time, stream and line end
 	Skipped  bool   `json:",omitempty"` // lines before these were not read
 	Problem  string `json:",omitempty"` // why there are no lines
 	Ended    bool   `json:",omitempty"` // these are the last lines
+}
+
+// A backoffReport is an entry of the runtime configuration that waits after crashes.
+type backoffReport struct {
+	LaunchPath string
+	Parameters string `json:",omitempty"`
+	ProcessId  string // of the last crash
+	ExitCode   int
+	Crashes    int    // in a row
+	WaitMillis int64  // from now on
+	Output     string `json:",omitempty"` // its last lines
 }
 
 // A message has the fields of all replies and pushes. Names match in any case, and unknown ones are ignored.

@@ -124,7 +124,7 @@ func (a *agent) began(id string, p *supervisor.Process) {
 
 // ended notes the end of a game server.
 func (a *agent) ended(id string, exit supervisor.Exit) {
-	a.cfg.Log.Info("game server ended", "process", id, "exit_code", exit.Code)
+	a.cfg.Log.Info("game server ended", "process", id, "exit_code", exit.Code, "out_of_memory", exit.OutOfMemory)
 	if a.cfg.Telemetry == nil {
 		return
 	}
@@ -233,8 +233,12 @@ func (a *agent) launch(ctx context.Context, s plan.Start, program, workDir strin
 	dir := filepath.Join(processesDir(a.cfg.Data), s.ID[:nameLength])
 	record := supervisor.Record{ID: s.ID, Fleet: a.cfg.Fleet, Compute: a.cfg.Compute, Entry: s.Entry, Port: s.Port,
 		WorkDir: workDir, Started: now}
-	return supervisor.Start(dir, record, supervisor.Spec{Program: program, Args: arguments(s), Dir: workDir,
-		Env: a.environment(s, token)}, a.cfg.Supervisor(dir))
+	spec := supervisor.Spec{Program: program, Args: arguments(s), Dir: workDir, Env: a.environment(s, token),
+		NoNewPrivs: a.cfg.NoNewPrivs}
+	if a.cfg.Cgroup != "" {
+		spec.Cgroup = filepath.Join(a.cfg.Cgroup, s.ID)
+	}
+	return supervisor.Start(dir, record, spec, a.cfg.Supervisor(dir))
 }
 
 // arguments splits Parameters at every space, as the official agent does, and fills in the port.
@@ -322,6 +326,9 @@ func (a *agent) report(r plan.Report) {
 	delete(a.running, r.ID)
 	req := request{Action: actionProcessExited, RequestId: uuid.NewString(), ProcessId: r.ID,
 		TerminationReason: string(r.Reason)}
+	if ended != nil && ended.exit.OutOfMemory && a.conn.isMuster() {
+		req.Detail = fmt.Sprintf("Killed for memory: its instance has used the %d MiB of its type.", a.cfg.MemoryMiB)
+	}
 	if code := r.Reason.EventCode(); code != "" {
 		req.EventCode = &code
 	}

@@ -133,7 +133,7 @@ var Families = []Family{
 		full(wire.OpSearchGameSessions),
 		full(wire.OpUpdateGameSession),
 		partly(wire.OpTerminateGameSession,
-			"TRIGGER_ON_PROCESS_TERMINATE. FORCE_TERMINATE is refused."),
+			"FORCE_TERMINATE of game sessions whose process is run by an agent: GameLift's, or muster agent."),
 		partly(wire.OpGetGameSessionLogUrl,
 			"Of game sessions whose process was run by muster agent, for 14 days. In a region of several nodes no "+
 				"logs are stored."),

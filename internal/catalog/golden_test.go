@@ -87,7 +87,7 @@ func examples() []any {
 	hash := bytes.Repeat([]byte{5}, 32)
 	token := MachineToken{MachineTokenID(hash), hash, "custom-office", t0, t0 + day}
 	machine := Machine{"box-1", "custom-office", bytes.Repeat([]byte{6}, 32), MachineOffer{1500, 2048, "192.0.2.7",
-		"box-1.example.com", 20000, 29999, "v1.2.3", "linux", "arm64"}, true, t0, 3}
+		"box-1.example.com", 20000, 29999, "v1.2.3", "linux", "arm64", "/srv/i"}, true, t0, 3}
 	managed := &Managed{"build-1", BuildFiles{"6b86b273", "5feceb66", 4000, "WINDOWS_2022", "5.4.0"}, "c5.large",
 		"SPOT", []PortRange{{7000, 7100, "0.0.0.0/0", "UDP"}}, "GENERATED", "arn:aws:iam::111122223333:role/games",
 		"SHARED", "us-west-2", stepBuilding, t0}

@@ -47,9 +47,10 @@ type MachineOffer struct {
 	DNS       string `cbor:"4,keyasint,omitempty"`
 	PortFirst int32  `cbor:"5,keyasint,omitempty"` // the range of ports for games; 0 for both: none is set
 	PortLast  int32  `cbor:"6,keyasint,omitempty"`
-	Version   string `cbor:"7,keyasint,omitempty"` // of the agent
-	OS        string `cbor:"8,keyasint,omitempty"` // as GOOS
-	Arch      string `cbor:"9,keyasint,omitempty"` // as GOARCH
+	Version   string `cbor:"7,keyasint,omitempty"`  // of the agent
+	OS        string `cbor:"8,keyasint,omitempty"`  // as GOOS
+	Arch      string `cbor:"9,keyasint,omitempty"`  // as GOARCH
+	Instances string `cbor:"10,keyasint,omitempty"` // the directory of its instances
 }
 
 // A MachineToken lets one machine join a location. It holds only the hash of the token.

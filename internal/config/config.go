@@ -34,6 +34,8 @@ type Config struct {
 	Listen    string
 	PublicURL string // sent to game servers as GameLiftServiceSdkEndpoint
 	TLSNames  []string
+	// InstanceDomain is that of the DNS names in certificates of instances.
+	InstanceDomain string
 	// TrustedProxies are networks; see ProxyNetworks.
 	TrustedProxies []string
 	MaxBodyMemory  int // MiB

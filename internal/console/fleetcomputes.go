@@ -151,6 +151,9 @@ func (c computeRow) Problems() (texts []string) {
 	if unhealthy > 0 {
 		texts = append(texts, fmt.Sprintf("%d unhealthy", unhealthy))
 	}
+	if n := len(c.Backoffs); n > 0 {
+		texts = append(texts, fmt.Sprintf("%d in back-off", n))
+	}
 	return texts
 }
 

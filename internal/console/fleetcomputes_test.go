@@ -28,19 +28,24 @@ func TestComputes(t *testing.T) {
 				{ProcessID: "p3", State: control.ProcessIdle, Connected: true, SDKLanguage: "CSharp",
 					SDKVersion: "5.2.0", LastReport: ago(70 * time.Second), Unhealthy: 2, EndBy: ago(-3 * time.Minute)},
 			}},
-		{Name: "pc/b", Location: "custom-b", DNSName: "b.example.com", CreationTime: now.Add(-time.Hour)},
+		{Name: "pc/b", Location: "custom-b", DNSName: "b.example.com", CreationTime: now.Add(-time.Hour),
+			Backoffs: []control.BackoffRow{{LaunchPath: "/local/game/s", ProcessID: "p9", ExitCode: 139, Crashes: 4,
+				NextTry: now.Add(8 * time.Second), Output: "no map <m1>"}}},
 	}}
 	body := w.shows("GET", "/console/fleets/one?tab=computes&next=this", nil, 200,
 		`href="/console/fleets/one?tab=computes&amp;next=this&amp;compute=pc-a#processes"`,
 		`2 hosting <span aria-hidden="true">■■</span>`, `1 idle <span aria-hidden="true">□</span>`,
 		"1 without a connection", "1 unhealthy", "CSharp 5.2.0<br>Go 5.3.0", "1 m 10 s ago", "in 2 h 0 m",
-		"b.example.com", "next=more", "Deregister")
+		"b.example.com", "1 in back-off", "next=more", "Deregister")
 	if strings.Contains(body, "Server processes of") {
 		t.Error("the processes of no compute are listed")
 	}
 	w.shows("GET", "/console/fleets/one?tab=computes&compute=pc-a", nil, 200, "Server processes of pc-a", "p1", "p2",
 		`href="/console/game-sessions/gsess-1?fleet=one&amp;location=custom-a"`, "no connection", "in 1 m 0 s",
 		"to end", "in 3 m 0 s", "20 s ago")
+	w.shows("GET", "/console/fleets/one?tab=computes&compute=pc/b", nil, 200, "Server processes of pc/b", "p9",
+		"BACKOFF", "in 8 s", "/local/game/s", "4 crashes in a row, the last one with exit code 139",
+		"no map &lt;m1&gt;")
 
 	w.fails["GET /v1/fleets/one/computes"] = denied
 	w.answers["ListCompute"] = &wire.ListComputeOutput{ComputeList: []wire.Compute{

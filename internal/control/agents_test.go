@@ -74,14 +74,14 @@ var marks int
 
 func (a *agentSocket) exited(process, reason string) {
 	a.w.t.Helper()
-	if err := a.ProcessExited(a.w.ctx, process, reason); err != nil {
+	if err := a.ProcessExited(a.w.ctx, process, reason, ""); err != nil {
 		a.w.t.Fatal(err)
 	}
 }
 
 func (a *agentSocket) beat(status processes.ComputeStatus, ids ...string) processes.AgentHealth {
 	a.w.t.Helper()
-	h, err := a.Heartbeat(a.w.ctx, status, ids)
+	h, err := a.Heartbeat(a.w.ctx, processes.AgentHeartbeat{Status: status, Processes: ids})
 	if err != nil {
 		a.w.t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestAgentHeartbeat(t *testing.T) {
 	if got := w.events(id); strings.Count(got, "SERVER_PROCESS_TERMINATED_UNHEALTHY") != 1 {
 		t.Errorf("the events: %s", got)
 	}
-	_, err := a.Heartbeat(w.ctx, "Resting", nil)
+	_, err := a.Heartbeat(w.ctx, processes.AgentHeartbeat{Status: "Resting"})
 	wantKind(t, "an unknown status", err, fault.InvalidRequest)
 }
 
@@ -233,6 +233,121 @@ func TestAgentForcesExit(t *testing.T) {
 		if got := w.events(id); strings.Count(got, code) != 1 {
 			t.Errorf("the events: %s, want one %s", got, code)
 		}
+	}
+}
+
+// TestLimitsOfProcesses: each limit ends the process with its reason, and gives its fleet event once.
+func TestLimitsOfProcesses(t *testing.T) {
+	w := newWorld(t, withFleet(func(s *fleet.Settings) {
+		s.ReadyTimeout, s.TerminationGrace, s.HealthInterval = 10*time.Second, 20*time.Second, time.Hour
+	}))
+	id := w.fleetAt("custom-a")
+	token := w.compute(id, "custom-a", "c1")
+	ended := func(process string, reason fleet.ExitReason) {
+		t.Helper()
+		a := w.agent(id, "c1", token)
+		w.advance("the forced end", time.Second, func() bool {
+			for len(a.pushes) > 0 {
+				if push := <-a.pushes; push == (processes.ForceExitPush{ProcessID: process, Reason: reason}) {
+					return true
+				}
+			}
+			return false
+		})
+		a.exited(process, string(reason))
+		a.exited(process, string(reason)) // repeated
+		if got := w.events(id); strings.Count(got, string(reason)) != 1 {
+			t.Errorf("%s: the events are %s", reason, got)
+		}
+	}
+	a := w.agent(id, "c1", token)
+	for range 8 { // its agent ends it then
+		if h := a.beat(processes.ComputeActivating, "silent"); !reflect.DeepEqual(h.Unregistered, []string{"silent"}) {
+			t.Errorf("before InitSDK: %+v", h)
+		}
+	}
+	const noInit = "SERVER_PROCESS_SDK_INITIALIZATION_TIMEOUT"
+	a.exited("silent", noInit)
+	if got := w.events(id); strings.Count(got, noInit) != 1 {
+		t.Errorf("the events are %s", got)
+	}
+	w.mustDial(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "slow", Authorization: token})
+	ended("slow", fleet.ExitReadyTimeout)
+	stuck := w.process(id, "c1", token, "stuck")
+	session := w.active(id, nil, stuck)
+	w.must("TerminateGameSession", object{"GameSessionId": session,
+		"TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})
+	ended("stuck", fleet.ExitForceTerminated)
+	if w.status(session) != "TERMINATED" {
+		t.Errorf("the game session is %s", w.status(session))
+	}
+	hangs := w.process(id, "c1", token, "hangs")
+	hangs.ok(hangs.end())
+	ended("hangs", fleet.ExitTimeout)
+}
+
+// TestBackoffsAreShown: what muster agent reports is shown with its compute, from any node, until it reports none.
+func TestBackoffsAreShown(t *testing.T) {
+	w := newWorld(t)
+	id := w.fleetAt("custom-a")
+	a := w.agent(id, "c1", w.compute(id, "custom-a", "c1"))
+	shown := func() []BackoffRow {
+		list, err := w.ComputeRows(w.ctx, ComputeQuery{FleetID: id, Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list.Computes[0].Backoffs
+	}
+	report := processes.AgentHeartbeat{Status: processes.ComputeActivating, Backoffs: []processes.AgentBackoff{{
+		Wait: 4 * time.Second, Backoff: fleet.Backoff{LaunchPath: "/local/game/s", Process: "p3", ExitCode: -11,
+			Crashes: 3, Output: "no map"}}}}
+	for range 2 {
+		if _, err := a.Heartbeat(w.ctx, report); err != nil {
+			t.Fatal(err)
+		}
+		report.Backoffs[0].Wait = time.Second // of the same crash
+	}
+	a.beat(processes.ComputeActivating) // of an agent that reports none, such as GameLift's
+	want := []BackoffRow{{LaunchPath: "/local/game/s", ProcessID: "p3", ExitCode: -11, Crashes: 3,
+		NextTry: w.clock.Now().Add(4 * time.Second).UTC().Truncate(time.Millisecond), Output: "no map"}}
+	if got := shown(); !reflect.DeepEqual(got, want) {
+		t.Errorf("shown is %+v, want %+v", got, want)
+	}
+	report.Backoffs = []processes.AgentBackoff{}
+	if _, err := a.Heartbeat(w.ctx, report); err != nil || shown() != nil {
+		t.Errorf("after the crashes: %+v, %v", shown(), err)
+	}
+}
+
+// TestForceTerminate: over three nodes, a game session ends at once if an agent has reported its process.
+func TestForceTerminate(t *testing.T) {
+	n := newNet(t, 3)
+	first, agents, servers := n.worlds[0], n.worlds[1], n.worlds[2]
+	for i := range n.shards {
+		n.give(i, 0)
+	}
+	id := first.fleetAt("custom-a")
+	token := first.compute(id, "custom-a", "c1")
+	a := agents.agent(id, "c1", token)
+	s := servers.process(id, "c1", token, "p1")
+	a.expect(processes.ProcessRegisteredPush{ProcessID: "p1", LogPaths: []string{"/local/game/.no-logs"}})
+	session := first.create(id, nil)
+	s.next()
+	s.ok(s.activate(session))
+	a.expect(processes.SessionActivatedPush{ProcessID: "p1", GameSessionID: session})
+	force := object{"GameSessionId": session, "TerminationMode": "FORCE_TERMINATE"}
+	first.refused(fault.InvalidRequest, "TerminateGameSession", force)
+	a.beat(processes.ComputeActive, "p1", "p2")
+	got := first.must("TerminateGameSession", force)["GameSession"].(object)
+	if got["Status"] != "TERMINATED" || got["StatusReason"] != "FORCE_TERMINATED" {
+		t.Errorf("the game session is %v", got)
+	}
+	a.expect(processes.ForceExitPush{ProcessID: "p1", Reason: fleet.ExitForceTerminated})
+	s.wasReplaced()
+	a.exited("p1", string(fleet.ExitForceTerminated))
+	first.refused(fault.InvalidGameSessionStatus, "TerminateGameSession", force)
+	if got := first.events(id); strings.Count(got, "SERVER_PROCESS_FORCE_TERMINATED") != 1 {
+		t.Errorf("the events: %s", got)
 	}
 }
 

@@ -33,6 +33,18 @@ type ComputeRow struct {
 	CreationTime time.Time    `json:"creationTime"`
 	TokenExpires *time.Time   `json:"tokenExpirationTime,omitempty"` // of the newest auth token
 	Processes    []ProcessRow `json:"processes"`                     // those that have not ended, by id
+	Backoffs     []BackoffRow `json:"backoffs,omitempty"`            // programs that crash, as its agent reports them
+}
+
+// A BackoffRow is a program of the runtime configuration that waits after crashes.
+type BackoffRow struct {
+	LaunchPath string    `json:"launchPath"`
+	Parameters string    `json:"parameters,omitempty"`
+	ProcessID  string    `json:"processId"` // that has crashed last
+	ExitCode   int64     `json:"exitCode"`  // of that; -N: ended by signal N
+	Crashes    int32     `json:"crashes"`   // in a row
+	NextTry    time.Time `json:"nextTry"`
+	Output     string    `json:"output,omitempty"` // last lines
 }
 
 // A ProcessState is what a server process does.
@@ -44,6 +56,8 @@ const (
 	ProcessIdle       ProcessState = "IDLE"       // it can host a game session
 	ProcessActivating ProcessState = "ACTIVATING" // it has not activated its game session
 	ProcessHosting    ProcessState = "HOSTING"
+	// ProcessBackoff is that of a BackoffRow: there is no process, because the last ones have crashed.
+	ProcessBackoff ProcessState = "BACKOFF"
 )
 
 // A ProcessRow is a server process that has not ended.
@@ -112,6 +126,10 @@ func (sh shapes) computeRow(r *fleet.Room, c *fleet.Compute) ComputeRow {
 	}
 	if n := len(c.Tokens); n > 0 {
 		row.TokenExpires = momentTo(c.Tokens[n-1].Expires)
+	}
+	for _, b := range c.Backoffs {
+		row.Backoffs = append(row.Backoffs, BackoffRow{LaunchPath: b.LaunchPath, Parameters: b.Parameters,
+			ProcessID: b.Process, ExitCode: b.ExitCode, Crashes: b.Crashes, NextTry: b.Next.Time(), Output: b.Output})
 	}
 	r.ProcessesOf(c.Name, func(p *fleet.Process) bool {
 		if p.Status != fleet.ProcessEnded {

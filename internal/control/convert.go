@@ -11,6 +11,7 @@ import (
 type shapes struct {
 	names                      router.Names
 	sdkEndpoint, agentEndpoint string
+	instanceDomain             string
 }
 
 func tagsFrom(tags []wire.Tag) []catalog.Tag {

@@ -207,10 +207,13 @@ func (p *Plane) createGameSession(ctx context.Context, f *catalog.Fleet, room fl
 	return nil, err
 }
 
-// joinFaults keeps the first of two errors for the caller and the other for the log.
+// joinFaults keeps the first of two errors, either of which may be nil, for the caller and the other for the log.
 func joinFaults(err, also error) error {
-	if also == nil {
+	switch {
+	case also == nil:
 		return err
+	case err == nil:
+		return also
 	}
 	f := *fault.Of(err)
 	f.Err = also
@@ -244,18 +247,19 @@ func (p *Plane) UpdateGameSession(ctx context.Context,
 	return &wire.UpdateGameSessionOutput{GameSession: g}, nil
 }
 
-// TerminateGameSession requests that the process ends. FORCE_TERMINATE would need control of the process, which the
-// service only has where an agent runs. Source: API reference, TerminateGameSession.
+// TerminateGameSession requests that the process ends, or has its agent end it at once: FORCE_TERMINATE needs control
+// of the process, which the service only has where an agent runs. Source: API reference, TerminateGameSession.
 func (p *Plane) TerminateGameSession(ctx context.Context,
 	in *wire.TerminateGameSessionInput) (*wire.TerminateGameSessionOutput, error) {
-	if in.TerminationMode == wire.TerminationModeForceTerminate {
-		return nil, invalid("FORCE_TERMINATE is not supported. Use TRIGGER_ON_PROCESS_TERMINATE.")
-	}
 	room, id, err := p.ParseGameSession(in.GameSessionId)
 	if err != nil {
 		return nil, err
 	}
-	g, err := p.changeGameSession(ctx, room, id, fleet.TerminateGameSession{ID: id})
+	var command fleet.Command = fleet.TerminateGameSession{ID: id}
+	if in.TerminationMode == wire.TerminationModeForceTerminate {
+		command = fleet.ForceTerminateGameSession{ID: id}
+	}
+	g, err := p.changeGameSession(ctx, room, id, command)
 	if err != nil {
 		return nil, err
 	}

@@ -51,9 +51,9 @@ func (sh shapes) instance(view *catalog.State, f *catalog.Fleet, i *catalog.Inst
 	}
 	if m, ok := view.Machine(i.Machine); ok {
 		out.IpAddress = m.Offer.IP
-		if f.Managed.Certificate == string(wire.CertificateTypeGenerated) {
-			out.DnsName = m.Offer.DNS
-		}
+	}
+	if hasCertificates(f) {
+		out.DnsName = sh.instanceName(i)
 	}
 	return out
 }

@@ -372,9 +372,12 @@ func (p *Plane) register(ctx context.Context, i *catalog.Instance) error {
 	if !ok {
 		return nil
 	}
+	c := fleet.RegisterCompute{Name: i.ID, IPAddress: m.Offer.IP, DNSName: m.Offer.DNS}
+	if f, ok := p.Catalog().Fleet(i.Fleet); ok && hasCertificates(f) {
+		c.DNSName, c.CertificatePath = p.instanceName(i), certificateDir(&m.Offer, i.ID)
+	}
 	_, err := router.Ask[*fleet.Compute](ctx, p.RoomShard(roomOfInstance(i)), region.RoomCommand{
-		Room: roomOfInstance(i), Open: true,
-		Command: fleet.RegisterCompute{Name: i.ID, IPAddress: m.Offer.IP, DNSName: m.Offer.DNS},
+		Room: roomOfInstance(i), Open: true, Command: c,
 	})
 	if fault.Is(err, fault.Conflict) { // the machine has another address since
 		return nil
@@ -475,7 +478,8 @@ func (p *Plane) wantedInstances(view *catalog.State, machine string) (wanted []p
 		need, _ := capacity.NeedOf(f.Managed.InstanceType)
 		files := f.Managed.Files
 		w := protocol.Instance{
-			ID: i.ID, Fleet: i.Fleet, MilliCPUs: need.MilliCPUs, MemoryMiB: need.MemoryMiB,
+			ID: i.ID, Fleet: i.Fleet, Certificate: hasCertificates(f),
+			MilliCPUs: need.MilliCPUs, MemoryMiB: need.MemoryMiB,
 			Ends: i.Status == catalog.InstanceTerminating, LogPath: p.logPath(i.ID), Runtime: []protocol.Process{},
 			Build: protocol.Build{ID: i.Build, SHA256: files.Hash, Tree: files.Tree, Size: files.Size,
 				Path: p.buildPath(i.ID, files.Hash)},

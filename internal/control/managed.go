@@ -58,6 +58,9 @@ func (p *Plane) checkManaged(in *wire.CreateFleetInput) error {
 		return invalid("PeerVpcId and PeerVpcAwsAccountId do not apply: there are no VPCs. Leave them out.")
 	case in.AnywhereConfiguration != nil:
 		return invalid("AnywhereConfiguration does not apply to fleets of compute type EC2. Leave it out.")
+	case generates(in.CertificateConfiguration) && p.cfg.Certify == nil:
+		return invalid("CertificateType GENERATED needs the CA of the service, which it does not have with the " +
+			"setting tls-cert. Use DISABLED, or start the service without tls-cert.")
 	case in.PlayerGatewayMode == wire.PlayerGatewayModeRequired:
 		return invalid("PlayerGatewayMode REQUIRED is not supported: players connect to the game server itself")
 	}
@@ -65,6 +68,10 @@ func (p *Plane) checkManaged(in *wire.CreateFleetInput) error {
 		return invalid("EC2InstanceType %s is not known to this service", in.EC2InstanceType)
 	}
 	return nil
+}
+
+func generates(c *wire.CertificateConfiguration) bool {
+	return c != nil && c.CertificateType == wire.CertificateTypeGenerated
 }
 
 // managedRuntime returns the runtime configuration of a new fleet, which older clients give as a launch path.

@@ -67,6 +67,11 @@ type Config struct {
 	ActivationTimeout time.Duration // how long an EC2-type fleet may take until it is ACTIVE; 0: the default
 	ReplaceAfter      time.Duration // how long a machine is lost before its instances are replaced; 0: the default
 
+	InstanceDomain string // of the DNS names in certificates of instances
+	// Certify returns a certificate with names for the key of a certificate request in DER form, and that of its CA,
+	// in PEM form. nil: there is no CA.
+	Certify func(request []byte, names []string) (certificate, root []byte, err error)
+
 	SnapshotEvery shard.SnapshotEvery // zero: the default
 	FinalSnapshot bool                // write snapshots at a graceful stop
 	Clock         clockwork.Clock
@@ -149,7 +154,8 @@ func New(cfg Config) (*Plane, error) {
 	}
 	p := &Plane{cfg: cfg, builds: newBuildRunner(), instancesNews: make(chan struct{}, 1)}
 	p.secrets = secrets
-	p.shapes = shapes{router.Names{Region: cfg.Region, Account: cfg.Account}, cfg.SDKEndpoint, cfg.AgentEndpoint}
+	p.shapes = shapes{router.Names{Region: cfg.Region, Account: cfg.Account}, cfg.SDKEndpoint, cfg.AgentEndpoint,
+		cfg.InstanceDomain}
 	p.legacy = newLegacyServers(p, cfg.Legacy)
 	p.Router = router.New(router.Config{
 		Names: p.names, Journals: cfg.Journals, Cluster: cfg.Cluster, Settings: &p.cfg.Settings,

@@ -12,6 +12,10 @@ import (
 // AgentLevel is the feature level from which agents report what happens to the processes that they have started.
 const AgentLevel = 8
 
+// ForceLevel is the feature level from which rooms know which processes agents run, and which crash, and can have them
+// ended at once.
+const ForceLevel = 9
+
 // An ExitReason is why a process ended, as its agent reports it. Source: GameLift Agent, ProcessTerminationReason.
 type ExitReason string
 
@@ -49,6 +53,7 @@ type exit struct {
 type ExitProcess struct {
 	ProcessKey
 	Reason ExitReason `cbor:"3,keyasint,omitzero"`
+	Detail string     `cbor:"4,keyasint,omitzero"` // for the fleet event; "": none
 }
 
 func (c ExitProcess) decide(r *Room, now event.Time) ([]any, error) {
@@ -63,7 +68,8 @@ func (c ExitProcess) decide(r *Room, now event.Time) ([]any, error) {
 	var note []any
 	if !how.normal {
 		note = []any{newFleetEvent(now, string(c.Reason),
-			"The agent of compute %s reported that server process %s has ended: %s.", c.Compute, c.ID, c.Reason)}
+			"The agent of compute %s reported that server process %s has ended: %s.%s", c.Compute, c.ID, c.Reason,
+			strings.TrimRight(" "+c.Detail, " "))}
 	}
 	var events []any
 	switch {
@@ -98,6 +104,98 @@ func (e *ProcessExited) apply(r *Room) {
 	r.storeProcess(p)
 	r.keepUpWith(nil, p)
 }
+
+// SuperviseProcesses reports processes of a compute that an agent runs. It can be repeated.
+type SuperviseProcesses struct {
+	Compute string   `cbor:"1,keyasint,omitzero"`
+	IDs     []string `cbor:"2,keyasint,omitzero"`
+}
+
+func (c SuperviseProcesses) decide(r *Room, _ event.Time) (events []any, err error) {
+	for _, id := range c.IDs {
+		key := ProcessKey{Compute: c.Compute, ID: id}
+		if p, ok := r.process(key); ok && !p.Supervised && p.Status != ProcessEnded {
+			events = append(events, &ProcessSupervised{key})
+		}
+	}
+	return events, nil
+}
+
+func (SuperviseProcesses) answer(*Room) any { return nil }
+
+func (e *ProcessSupervised) apply(r *Room) {
+	r.changeProcess(e.ProcessKey, func(p *Process) { p.Supervised = true })
+}
+
+// ReportBackoffs reports the programs of a compute that wait after crashes: all of them, at most MaxBackoffs. It can be
+// repeated.
+type ReportBackoffs struct {
+	Compute  string    `cbor:"1,keyasint,omitzero"`
+	Backoffs []Backoff `cbor:"2,keyasint,omitzero"`
+}
+
+func (c ReportBackoffs) decide(r *Room, _ event.Time) ([]any, error) {
+	compute, ok := r.computes.Get(c.Compute)
+	switch {
+	case !ok:
+		return nil, r.noCompute(c.Compute)
+	case len(c.Backoffs) > MaxBackoffs:
+		return nil, fault.New(fault.InvalidRequest, "There are %d back-offs; at most %d are allowed", len(c.Backoffs),
+			MaxBackoffs)
+	case compute.HasBackoffs(c.Backoffs):
+		return nil, nil
+	}
+	return []any{&BackoffsChanged{Compute: c.Compute, Backoffs: c.Backoffs}}, nil
+}
+
+func (ReportBackoffs) answer(*Room) any { return nil }
+
+// HasBackoffs reports whether the back-offs are those of the compute.
+func (c *Compute) HasBackoffs(all []Backoff) bool {
+	return slices.EqualFunc(c.Backoffs, all, func(b, o Backoff) bool { return b.isSame(&o) })
+}
+
+func (e *BackoffsChanged) apply(r *Room) {
+	if old, ok := r.computes.Get(e.Compute); ok {
+		next := *old
+		next.Backoffs = e.Backoffs
+		r.computes.Set(e.Compute, &next)
+	}
+}
+
+// ForceTerminateGameSession ends a game session with its process, which an agent has to run: the agent ends it at once.
+type ForceTerminateGameSession struct {
+	ID string `cbor:"1,keyasint,omitzero"`
+}
+
+func (c ForceTerminateGameSession) decide(r *Room, now event.Time) ([]any, error) {
+	g, ok := r.session(c.ID)
+	switch {
+	case !ok:
+		return nil, r.noSession(c.ID)
+	case g.HasEnded():
+		return nil, wrongStatus(g)
+	}
+	p, err := r.livingProcess(g.Host)
+	switch {
+	case err != nil:
+		return nil, err
+	case !p.Supervised:
+		return nil, fault.New(fault.InvalidRequest, "FORCE_TERMINATE needs an agent that runs the server process, and "+
+			"none has reported process %s of compute %s. Use TRIGGER_ON_PROCESS_TERMINATE. An agent reports a new "+
+			"process within a minute.", p.ID, p.Compute)
+	}
+	events := r.endWith(p, EndedByForce, now, []any{newFleetEvent(now, codeProcessForceTerminated,
+		"Server process %s on compute %s was ended with game session %s by FORCE_TERMINATE.", p.ID, p.Compute, g.ID)})
+	for _, e := range events {
+		if ended, ok := e.(*GameSessionEnded); ok {
+			ended.Reason = ForceTerminated
+		}
+	}
+	return events, nil
+}
+
+func (c ForceTerminateGameSession) answer(r *Room) any { return r.sessionOrNil(c.ID) }
 
 // StopCompute reports that a compute is being stopped, so its processes are asked to end: with Idle only those without
 // a game session; with Stopped, they have ended. The compute stays registered: its agent may start again. It can be

@@ -37,6 +37,8 @@ var Events = []event.Entry{
 	{Number: 126, Type: (*GameSessionBackfilled)(nil)},
 	{Number: 127, Type: (*PlayersForgotten)(nil), Level: ArchiveLevel},
 	{Number: 128, Type: (*ProcessExited)(nil), Level: AgentLevel},
+	{Number: 129, Type: (*ProcessSupervised)(nil), Level: ForceLevel},
+	{Number: 130, Type: (*BackoffsChanged)(nil), Level: ForceLevel},
 	{Number: 150, Type: (*Header)(nil)},
 	{Number: 151, Type: (*Compute)(nil)},
 	{Number: 152, Type: (*Process)(nil)},
@@ -76,6 +78,9 @@ var Commands = []event.Entry{
 	{Number: 126, Type: (*ReleasePlayer)(nil), Level: ReleaseLevel},
 	{Number: 127, Type: (*ExitProcess)(nil), Level: AgentLevel},
 	{Number: 128, Type: (*StopCompute)(nil), Level: AgentLevel},
+	{Number: 129, Type: (*SuperviseProcesses)(nil), Level: ForceLevel},
+	{Number: 130, Type: (*ForceTerminateGameSession)(nil), Level: ForceLevel},
+	{Number: 131, Type: (*ReportBackoffs)(nil), Level: ForceLevel},
 }
 
 // ComputeRegistered adds a compute.
@@ -161,6 +166,17 @@ type ProcessExited struct {
 	Reason   EndReason  `cbor:"3,keyasint"`
 	At       event.Time `cbor:"4,keyasint"`
 	ForgetAt event.Time `cbor:"5,keyasint"`
+}
+
+// ProcessSupervised records that an agent runs a process.
+type ProcessSupervised struct {
+	ProcessKey
+}
+
+// BackoffsChanged replaces the back-offs of a compute.
+type BackoffsChanged struct {
+	Compute  string    `cbor:"1,keyasint"`
+	Backoffs []Backoff `cbor:"2,keyasint,omitempty"`
 }
 
 // ProcessForgotten removes an ended process.

@@ -17,6 +17,28 @@ type Compute struct {
 	CertificatePath string     `cbor:"4,keyasint,omitempty"` // kept as given, never opened
 	Created         event.Time `cbor:"5,keyasint"`
 	Tokens          []Token    `cbor:"6,keyasint,omitempty"` // oldest first
+	Backoffs        []Backoff  `cbor:"7,keyasint,omitempty"` // as its agent has reported them
+}
+
+// MaxBackoffs is the maximum number of back-offs of a compute.
+const MaxBackoffs = 10
+
+// A Backoff is a program of a runtime configuration whose processes crash, so that its agent waits before it starts the
+// next one.
+type Backoff struct {
+	LaunchPath string     `cbor:"1,keyasint"`
+	Parameters string     `cbor:"2,keyasint,omitempty"`
+	Process    string     `cbor:"3,keyasint"`           // id of the one that has crashed last
+	ExitCode   int64      `cbor:"4,keyasint,omitempty"` // of that; -N: ended by signal N
+	Crashes    int32      `cbor:"5,keyasint"`           // in a row
+	Next       event.Time `cbor:"6,keyasint"`           // no process is started before
+	Output     string     `cbor:"7,keyasint,omitempty"` // last lines
+}
+
+// isSame reports whether b is about the same crash as o: the times of two reports differ.
+func (b *Backoff) isSame(o *Backoff) bool {
+	return b.LaunchPath == o.LaunchPath && b.Parameters == o.Parameters && b.Process == o.Process &&
+		b.Crashes == o.Crashes
 }
 
 // A Token is an auth token of a compute. Its text is derived from the serial and the region's secret, so a copy of the
@@ -47,7 +69,7 @@ const (
 	EndedCrashed                          // did not reconnect: SERVER_PROCESS_CRASHED
 	EndedUnhealthy                        // SERVER_PROCESS_TERMINATED_UNHEALTHY
 	EndedNeverReady                       // SERVER_PROCESS_PROCESS_READY_TIMEOUT
-	EndedByForce                          // did not end when asked: SERVER_PROCESS_FORCE_TERMINATED
+	EndedByForce                          // by request, or because it did not: SERVER_PROCESS_FORCE_TERMINATED
 	EndedWithCompute                      // the compute was deregistered: no event
 	EndedByMove                           // it is in another room now: no event
 )
@@ -88,6 +110,7 @@ type Process struct {
 	TerminateBy event.Time    `cbor:"20,keyasint,omitempty"` // was asked to end, and must have ended
 	ForgetAt    event.Time    `cbor:"21,keyasint,omitempty"` // an ended process is removed
 	Exited      bool          `cbor:"22,keyasint,omitempty"` // its agent has reported its end
+	Supervised  bool          `cbor:"23,keyasint,omitempty"` // an agent has reported that it runs it
 
 	record uint64 // the generation of its creation, 0 after it was returned to a caller; see ownership
 }
@@ -120,9 +143,11 @@ const (
 	DenyAll   Policy = "DENY_ALL"
 )
 
-// TriggeredOnProcessTerminate is the reason of a game session that ended because it was terminated. Source: API
-// reference, GameSession.StatusReason.
-const TriggeredOnProcessTerminate = "TRIGGERED_ON_PROCESS_TERMINATE"
+// The reasons of a game session that ended because it was terminated. Source: API reference, GameSession.StatusReason.
+const (
+	TriggeredOnProcessTerminate = "TRIGGERED_ON_PROCESS_TERMINATE"
+	ForceTerminated             = "FORCE_TERMINATED"
+)
 
 // A Property is one custom game property.
 type Property struct {

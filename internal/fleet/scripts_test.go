@@ -104,13 +104,30 @@ var scriptCommands = map[string]func(a *arguments) Command{
 	"ReleaseProcess":    func(a *arguments) Command { return ReleaseProcess{a.process(), a.word(1)} },
 	"MoveProcess":       func(a *arguments) Command { return MoveProcess{a.process()} },
 	"EndProcess":        func(a *arguments) Command { return EndProcess{a.process()} },
-	"ExitProcess":       func(a *arguments) Command { return ExitProcess{a.process(), ExitReason(a.word(1))} },
+	"ExitProcess": func(a *arguments) Command {
+		c := ExitProcess{ProcessKey: a.process(), Reason: ExitReason(a.word(1))}
+		if len(a.words) > 2 {
+			c.Detail = strings.Join(a.words[2:], " ") + "."
+		}
+		return c
+	},
 	"StopCompute": func(a *arguments) Command {
 		return StopCompute{a.word(0), a.named["stopped"] != "", a.named["idle"] != ""}
 	},
-	"ReportHealth":         func(a *arguments) Command { return ReportHealth{a.process(), a.word(1) == "good"} },
-	"ActivateGameSession":  func(a *arguments) Command { return ActivateGameSession{a.process(), a.word(1)} },
-	"TerminateGameSession": func(a *arguments) Command { return TerminateGameSession{a.word(0)} },
+	"ReportHealth":              func(a *arguments) Command { return ReportHealth{a.process(), a.word(1) == "good"} },
+	"ActivateGameSession":       func(a *arguments) Command { return ActivateGameSession{a.process(), a.word(1)} },
+	"TerminateGameSession":      func(a *arguments) Command { return TerminateGameSession{a.word(0)} },
+	"ForceTerminateGameSession": func(a *arguments) Command { return ForceTerminateGameSession{a.word(0)} },
+	"ReportBackoffs": func(a *arguments) Command {
+		c := ReportBackoffs{Compute: a.word(0)}
+		for _, id := range a.words[1:] {
+			c.Backoffs = append(c.Backoffs, Backoff{LaunchPath: "/s", Process: id, Crashes: 1, Output: "last words"})
+		}
+		return c
+	},
+	"SuperviseProcesses": func(a *arguments) Command {
+		return SuperviseProcesses{a.process().Compute, []string{a.process().ID}}
+	},
 	"ForgetGameSession":    func(a *arguments) Command { return ForgetGameSessions{[]uint64{uint64(a.number(0))}} },
 	"SetPolicy":            func(a *arguments) Command { return SetPolicy{a.process(), a.word(1), Policy(a.word(2))} },
 	"AcceptPlayerSession":  func(a *arguments) Command { return AcceptPlayer{a.process(), a.word(1), a.player(2)} },

@@ -61,7 +61,7 @@ func (s *simulation) processCommand() Command {
 		}
 		return LoseProcess{ProcessKey: k}
 	case 18:
-		if s.chance(40) {
+		if s.chance(50) {
 			return s.agentCommand(k)
 		}
 		if s.chance(50) {
@@ -80,9 +80,19 @@ func (s *simulation) processCommand() Command {
 
 // agentCommand draws what agents report, of processes that have connected or not.
 func (s *simulation) agentCommand(k ProcessKey) Command {
-	switch s.rng.IntN(6) {
+	switch s.rng.IntN(11) {
+	case 9, 10:
+		c := ReportBackoffs{Compute: k.Compute}
+		for i := range s.rng.IntN(3) {
+			c.Backoffs = append(c.Backoffs, Backoff{LaunchPath: fmt.Sprint("/s", i), Process: k.ID, Crashes: 1})
+		}
+		return c
 	case 0:
 		return StopCompute{Name: k.Compute, Stopped: s.chance(30), Idle: s.chance(30)}
+	case 6, 7:
+		return SuperviseProcesses{Compute: k.Compute, IDs: []string{k.ID, s.processKey().ID}}
+	case 8:
+		return ForceTerminateGameSession{s.sessionID()}
 	case 1:
 		k = s.processKey()
 	case 2:
@@ -165,7 +175,7 @@ func (s *simulation) sessionCommand() Command {
 		if s.chance(30) {
 			c.Placement, c.Attempt, c.Desired = fmt.Sprint("placement-", s.serial), 1, s.newPlayers()
 		}
-		if s.chance(30) {
+		if s.chance(40) {
 			c.ConfirmWithin = time.Duration(s.rng.IntN(120)+1) * time.Second
 		}
 		c.Fingerprint = []byte(c.ID)

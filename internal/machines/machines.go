@@ -65,6 +65,9 @@ type Config struct {
 	// Token returns the token of the compute of an instance, which the machine has. The error is a *fault.Error.
 	// It is called only with Wanted.
 	Token func(ctx context.Context, instance *catalog.Instance) (*protocol.Token, error)
+	// Certify returns a certificate for an instance by a certificate request in DER form, and that of the CA, in PEM
+	// form. The error is a *fault.Error. It is called only with Wanted.
+	Certify func(instance *catalog.Instance, request []byte) (certificate, root []byte, err error)
 	// Changed is called when a machine has connected or disconnected; it returns at once. nil: nothing is.
 	Changed func()
 
@@ -182,7 +185,8 @@ func TokenHash(token string) []byte {
 
 func offerFrom(o *protocol.Offer) catalog.MachineOffer {
 	return catalog.MachineOffer{MilliCPUs: o.MilliCPUs, MemoryMiB: o.MemoryMiB, IP: o.IP, DNS: o.DNS,
-		PortFirst: o.PortFirst, PortLast: o.PortLast, Version: o.Version, OS: o.OS, Arch: o.Arch}
+		PortFirst: o.PortFirst, PortLast: o.PortLast, Version: o.Version, OS: o.OS, Arch: o.Arch,
+		Instances: o.Instances}
 }
 
 // pushWanted sends the state that is wanted, unless the machine has it. NotFound if the machine was deleted,
@@ -316,6 +320,13 @@ func (c *connection) Token(ctx context.Context, r *protocol.TokenRequest) *proto
 		return &protocol.Token{Instance: r.Instance, Error: "This machine has no such instance."}
 	}
 	token, err := c.all.Token(ctx, i)
+	if err == nil && r.CertificateRequest != nil {
+		var certificate, root []byte
+		certificate, root, err = c.all.Certify(i, r.CertificateRequest)
+		if err == nil {
+			token.Certificate, token.Root = string(certificate), string(root)
+		}
+	}
 	if err != nil {
 		return &protocol.Token{Instance: r.Instance, Error: fault.Of(err).Message}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
@@ -38,11 +40,12 @@ type AgentRequest struct {
 // opens the next one before it closes the last. All of them get the pushes.
 type AgentConnection interface {
 	// Heartbeat reports the state of the compute and the processes that the agent has started.
-	Heartbeat(ctx context.Context, status ComputeStatus, processes []string) (AgentHealth, error)
+	Heartbeat(ctx context.Context, b AgentHeartbeat) (AgentHealth, error)
 	// RuntimeConfiguration returns what the agent has to run. It is NotFound if the fleet has none.
 	RuntimeConfiguration() (*wire.RuntimeConfiguration, error)
-	// ProcessExited reports the end of a process that the agent has started, or could not start. It can be repeated.
-	ProcessExited(ctx context.Context, process, reason string) error
+	// ProcessExited reports the end of a process that the agent has started, or could not start. detail is a sentence
+	// for people; "": none. It can be repeated.
+	ProcessExited(ctx context.Context, process, reason, detail string) error
 	// PutLines reports lines of a process, which a FollowLogPush has asked for. It is NotFound if they are not read any
 	// more.
 	PutLines(stream string, l LogLines) error
@@ -62,6 +65,19 @@ const (
 	ComputeInterrupted  ComputeStatus = "Interrupted"
 	ComputeTerminated   ComputeStatus = "Terminated"
 )
+
+// An AgentHeartbeat is what an agent reports of its compute.
+type AgentHeartbeat struct {
+	Status    ComputeStatus
+	Processes []string       // ids of those that run
+	Backoffs  []AgentBackoff // nil: not reported, as by GameLift's agent
+}
+
+// An AgentBackoff is a program that waits after crashes.
+type AgentBackoff struct {
+	fleet.Backoff               // without Next
+	Wait          time.Duration // from now on
+}
 
 // AgentHealth answers a heartbeat.
 type AgentHealth struct {
@@ -299,8 +315,8 @@ const noLogs = "/local/game/.no-logs"
 
 // computeState is what a connection reads of its room.
 type computeState struct {
-	registered bool
-	processes  []hostedProcess
+	compute   *fleet.Compute // nil: it is not registered
+	processes []hostedProcess
 }
 
 type hostedProcess struct {
@@ -312,7 +328,7 @@ type hostedProcess struct {
 // they can be activated.
 func (a *agent) read(ctx context.Context) (computeState, error) {
 	return router.InRoom(ctx, a.all.Router, a.key.room, func(r *fleet.Room) (s computeState) {
-		_, s.registered = r.Compute(a.key.name)
+		s.compute, _ = r.Compute(a.key.name)
 		r.ProcessesOf(a.key.name, func(p *fleet.Process) bool {
 			hosted := hostedProcess{Process: p}
 			if g, ok := r.GameSessionAt(p.Session); ok && p.Status == fleet.ProcessHosting {
@@ -364,7 +380,7 @@ func (a *agent) proceed() bool {
 
 // pushState pushes what the agent has to know or to do, and has not been pushed.
 func (a *agent) pushState(s *computeState) {
-	if !s.registered {
+	if s.compute == nil {
 		if !a.stopping {
 			a.push(StartTerminationPush{})
 		}
@@ -451,25 +467,63 @@ func (a *agent) wakeAt(at, now time.Time) {
 }
 
 // Heartbeat implements AgentConnection.
-func (a *agent) Heartbeat(ctx context.Context, status ComputeStatus, processes []string) (h AgentHealth, err error) {
-	switch status {
+func (a *agent) Heartbeat(ctx context.Context, b AgentHeartbeat) (h AgentHealth, err error) {
+	switch b.Status {
 	case ComputeInitializing, ComputeActivating, ComputeActive:
 	case ComputeTerminating, ComputeInterrupted, ComputeTerminated:
-		stop := fleet.StopCompute{Name: a.key.name, Stopped: status == ComputeTerminated}
+		stop := fleet.StopCompute{Name: a.key.name, Stopped: b.Status == ComputeTerminated}
 		_, err := router.AskRoom[any](ctx, a.all.Router, a.key.room, stop)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return h, err
 		}
 	default:
 		return h, fault.New(fault.InvalidRequest, "Status %q is not one of Initializing, Activating, Active, "+
-			"Terminating, Interrupted, Terminated", status)
+			"Terminating, Interrupted, Terminated", b.Status)
 	}
 	state, err := a.read(ctx)
 	if err != nil {
 		return h, err
 	}
+	if err := a.record(ctx, &state, &b); err != nil {
+		return h, err
+	}
 	a.wake() // for what an earlier failure has left
-	return state.health(processes), nil
+	return state.health(b.Processes), nil
+}
+
+// unsupervised returns those of the processes of a heartbeat that the room does not know to be run by an agent.
+func (s *computeState) unsupervised(processes []string) (ids []string) {
+	for _, p := range s.processes {
+		if !p.Supervised && p.Status != fleet.ProcessEnded && slices.Contains(processes, p.ID) {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
+}
+
+// record stores what a heartbeat has reported and the room does not know, once the region's feature level allows it.
+func (a *agent) record(ctx context.Context, s *computeState, b *AgentHeartbeat) error {
+	var commands []fleet.Command
+	if ids := s.unsupervised(b.Processes); len(ids) > 0 {
+		commands = append(commands, fleet.SuperviseProcesses{Compute: a.key.name, IDs: ids})
+	}
+	if s.compute != nil && b.Backoffs != nil {
+		report := fleet.ReportBackoffs{Compute: a.key.name}
+		for _, r := range b.Backoffs[:min(len(b.Backoffs), fleet.MaxBackoffs)] {
+			r.Next = event.At(a.all.Clock.Now().Add(r.Wait))
+			report.Backoffs = append(report.Backoffs, r.Backoff)
+		}
+		if !s.compute.HasBackoffs(report.Backoffs) {
+			commands = append(commands, report)
+		}
+	}
+	for _, c := range commands {
+		_, err := router.AskRoom[any](ctx, a.all.Router, a.key.room, c)
+		if err != nil && !fault.Is(err, fault.ServiceUnavailable) && !fault.Is(err, fault.NotFound) {
+			return err // else the next heartbeat tries again
+		}
+	}
+	return nil
 }
 
 // health answers a heartbeat.
@@ -482,7 +536,7 @@ func (s *computeState) health(processes []string) AgentHealth {
 			h.Status = ComputeActive
 		}
 	}
-	if !s.registered {
+	if s.compute == nil {
 		h.Status = ComputeTerminating
 	}
 	for _, id := range processes {
@@ -502,9 +556,9 @@ func (a *agent) RuntimeConfiguration() (*wire.RuntimeConfiguration, error) {
 }
 
 // ProcessExited implements AgentConnection.
-func (a *agent) ProcessExited(ctx context.Context, process, reason string) error {
+func (a *agent) ProcessExited(ctx context.Context, process, reason, detail string) error {
 	exit := fleet.ExitProcess{ProcessKey: fleet.ProcessKey{Compute: a.key.name, ID: process},
-		Reason: fleet.ExitReason(reason)}
+		Reason: fleet.ExitReason(reason), Detail: detail}
 	_, err := router.AskRoom[any](ctx, a.all.Router, a.key.room, exit)
 	return err
 }

@@ -247,6 +247,17 @@ func (s *service) openCertificate(context.Context) error {
 	return nil
 }
 
+// certifier returns what issues certificates of instances; nil if there is no local CA.
+func (s *service) certifier() (func(request []byte, names []string) (certificate, root []byte, err error), error) {
+	dir := filepath.Join(s.cfg.Data, tlsDir)
+	if has, err := localca.HasCA(dir); !has {
+		return nil, err
+	}
+	return func(request []byte, names []string) (certificate, root []byte, err error) {
+		return localca.Certify(dir, request, names, s.cfg.Clock.Now())
+	}, nil
+}
+
 // certificateNames returns the additional names of the local CA's certificate.
 func certificateNames(c *config.Config) []string {
 	if u, err := url.Parse(c.PublicURL); err == nil && u.Hostname() != "" {
@@ -287,6 +298,10 @@ func (s *service) openObjects(context.Context) (err error) {
 
 func (s *service) openPlane(context.Context) (err error) {
 	endpoint := serverEndpoint(&s.cfg, s.listener.Addr())
+	certify, err := s.certifier()
+	if err != nil {
+		return err
+	}
 	plane := control.Config{
 		Region: s.cfg.Region, Account: s.cfg.Account, Secret: s.secret,
 		Journals: s.journals, History: s.history, Feed: s.feed, Settings: coreSettings(&s.cfg),
@@ -296,6 +311,7 @@ func (s *service) openPlane(context.Context) (err error) {
 		Argon2id:    s.argon2id(),
 		HistoryKept: s.cfg.History, HistoryDir: filepath.Join(s.cfg.Data, historyIndexDir),
 		Objects: s.objects, Copies: s.copiesOfObjects(), Logs: s.logs, MaxBuildSize: int64(s.cfg.MaxBuildSize) << 20,
+		InstanceDomain: s.cfg.InstanceDomain, Certify: certify,
 		SnapshotEvery: shard.SnapshotEvery{Records: s.cfg.SnapshotEvery}, FinalSnapshot: true,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.count, Metrics: s.metrics.Shard(),
 	}

@@ -105,6 +105,10 @@ func (w *world) roomLaw(r *fleet.Room, e any) string {
 		if s := w.byKey[serverKey{r.ID(), e.ProcessKey}]; s != nil && s.reported && e.Reason == fleet.EndedCrashed {
 			law.Reason = fleet.EndedItself // its agent knows, so nothing is waited for
 		}
+		g, ok := r.GameSessionAt(p.Session)
+		if ok && g.StatusReason == fleet.ForceTerminated && p.Supervised && e.Reason == fleet.EndedByForce {
+			law.Reason = fleet.EndedItself // an operator has ended it
+		}
 		return processEndLaw(r, p, &law) + w.endLaw(r.ID(), p, law.Reason)
 	case *fleet.ProcessExited:
 		return unless(!alive(status(e.ProcessKey)), "the process lives")

@@ -126,6 +126,12 @@ func (w *world) visit(room fleet.RoomID, host fleet.ProcessKey, session string, 
 // terminate is an operator who ends a game session.
 func (w *world) terminate() {
 	if room, g := w.someSession([]fleet.GameSessionStatus{fleet.Active, fleet.Activating}[w.rng.IntN(2)]); g != nil {
+		if w.chance(30) {
+			supervise := fleet.SuperviseProcesses{Compute: g.Host.Compute, IDs: []string{g.Host.ID}}
+			w.askRoom(room, supervise, true, nil)
+			w.askRoom(room, fleet.ForceTerminateGameSession{ID: g.ID}, true, nil)
+			return
+		}
 		w.askRoom(room, fleet.TerminateGameSession{ID: g.ID}, true, nil)
 	}
 }

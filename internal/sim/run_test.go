@@ -119,6 +119,8 @@ func (w *world) killServer() {
 // stopCompute is the report of an agent whose compute is interrupted, or has stopped.
 func (w *world) stopCompute() {
 	if s := w.someServer(); s != nil {
+		waits := []fleet.Backoff{{LaunchPath: "/server", Process: s.key.ID, Crashes: 1}}
+		s.ask(fleet.ReportBackoffs{Compute: s.key.Compute, Backoffs: waits}, nil)
 		s.ask(fleet.StopCompute{Name: s.key.Compute, Stopped: w.chance(30)}, nil)
 	}
 }

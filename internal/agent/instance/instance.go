@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/agent"
+	"github.com/muster-gg/muster/internal/agent/cgroup"
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
 	"github.com/muster-gg/muster/internal/atomicfile"
 )
@@ -152,6 +153,11 @@ func (i *instance) run() {
 		return
 	}
 	i.endAll()
+	if i.m.cfg.Cgroups != nil {
+		if err := i.m.cfg.Cgroups.Remove(i.id); err != nil {
+			i.log().Warn("cgroup of an instance not removed", "error", err)
+		}
+	}
 	if err := os.RemoveAll(i.dir); err != nil {
 		i.log().Error("directory of an instance not removed", "directory", i.dir, "error", err)
 	}
@@ -330,11 +336,25 @@ func (i *instance) serve() {
 	}()
 	defer func() { <-following }()
 	defer i.abort()
+	if i.wanted().Certificate {
+		if !i.certify() {
+			return
+		}
+		renewing := make(chan struct{})
+		go func() {
+			defer close(renewing)
+			i.renew()
+		}()
+		defer func() { <-renewing }()
+		defer i.abort()
+	}
 	pause := time.Second
 	for {
+		limits := i.limit()
 		err := agent.Run(i.serving, agent.Config{
 			API: &compute{i}, Fleet: i.wanted().Fleet, Compute: i.id, Data: i.dir, Supervisor: i.m.cfg.Supervisor,
-			Ports: i.m.ports, Environ: i.m.cfg.Environ, Place: i.programOf, End: i.quits, Observe: i.observe,
+			Cgroup: limits, MemoryMiB: i.wanted().MemoryMiB, NoNewPrivs: true, Ports: i.m.ports,
+			Environ: i.m.cfg.Environ, Place: i.programOf, End: i.quits, Observe: i.observe,
 			Telemetry: i.m.cfg.Telemetry, Keep: true, TLS: i.m.cfg.TLS, Clock: i.m.cfg.Clock,
 			Log: i.m.cfg.Log.With("instance", i.id),
 		})
@@ -355,6 +375,21 @@ func (i *instance) serve() {
 		}
 		pause = min(2*pause, 15*time.Second)
 	}
+}
+
+// limit sets the limits of the instance, and returns the directory of its cgroup; "": it has none.
+func (i *instance) limit() string {
+	if i.m.cfg.Cgroups == nil {
+		return ""
+	}
+	w := i.wanted()
+	dir, err := i.m.cfg.Cgroups.Limit(i.id, cgroup.Limits{MilliCPUs: w.MilliCPUs, MemoryMiB: w.MemoryMiB,
+		HardCPU: i.m.cfg.HardCPU})
+	if err != nil {
+		i.log().Error("instance runs without limits", "error", err)
+		return ""
+	}
+	return dir
 }
 
 // follow replaces the build of the running instance when another one is wanted.

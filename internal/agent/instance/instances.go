@@ -21,6 +21,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/agent"
+	"github.com/muster-gg/muster/internal/agent/cgroup"
 	"github.com/muster-gg/muster/internal/agent/machine"
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
 )
@@ -48,6 +49,10 @@ type Config struct {
 	Environ []string
 	// HostPaths allows launch paths outside of the build.
 	HostPaths bool
+	// Cgroups have the limits of instances; nil: there are none. HardCPU gives an instance no more than its CPUs, also
+	// where others do not use theirs.
+	Cgroups *cgroup.Tree
+	HardCPU bool
 	// Telemetry receives metrics and crash reports of the game servers; nil: nothing does.
 	Telemetry agent.Telemetry
 	// Keep leaves the game servers running when Run is stopped, for the next run.
@@ -59,6 +64,8 @@ type Config struct {
 // Tokens are the tokens of computes. A *machine.Machine has them.
 type Tokens interface {
 	Token(ctx context.Context, instance string) (protocol.Token, error)
+	// Certificate returns a certificate for a certificate request in DER form.
+	Certificate(ctx context.Context, instance string, request []byte) (protocol.Token, error)
 	Changed() // the states have changed
 }
 
@@ -87,6 +94,7 @@ func Run(ctx context.Context, of machine.Config, cfg Config) error {
 		return err
 	}
 	of.Wanted, of.Instances = all.Want, all.States
+	of.Offer.Instances = filepath.Join(cfg.Data, "i")
 	m, err := machine.Open(of)
 	if err != nil {
 		return err
@@ -138,6 +146,9 @@ func open(cfg Config) (*Instances, error) {
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m, nil
 }
+
+// certificates is the name of the directory of an instance with its certificate, which the service knows.
+const certificates = "certificate"
 
 // usualID is the length of an instance's id.
 const usualID = len("i-0123456789abcdef0")

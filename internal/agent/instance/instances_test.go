@@ -186,6 +186,7 @@ func TestEnds(t *testing.T) {
 	f.wantInstances(first, second)
 	f.awaitProcesses("i-1", 1)
 	f.awaitProcesses("i-2", 1)
+	started := f.awaitStarts(2) // else one may be ended before it is noted
 	first.Ends = true
 	f.wantInstances(first, second)
 	f.awaitStage("i-1", protocol.Ended)
@@ -198,7 +199,7 @@ func TestEnds(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Join(f.data, "i")); err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)
 	}
-	for _, s := range f.awaitStarts(2) {
+	for _, s := range started {
 		if alive(s.pid) {
 			t.Errorf("game server %s runs", s.pid)
 		}

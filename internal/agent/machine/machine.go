@@ -78,8 +78,8 @@ type Machine struct {
 	identity identity
 	key      ed25519.PrivateKey
 
-	changed  chan struct{} // has one element if something is to be reported
-	requests chan string   // of tokens, for the socket that is open
+	changed  chan struct{}              // has one element if something is to be reported
+	requests chan protocol.TokenRequest // for the socket that is open
 
 	mu     sync.Mutex
 	wanted protocol.Wanted                          // the newest; Generation 0: none
@@ -94,7 +94,7 @@ func Open(cfg Config) (*Machine, error) {
 	if cfg.Load == nil {
 		cfg.Load = func() Measure { return Measure{} }
 	}
-	m := &Machine{cfg: cfg, changed: make(chan struct{}, 1), requests: make(chan string),
+	m := &Machine{cfg: cfg, changed: make(chan struct{}, 1), requests: make(chan protocol.TokenRequest),
 		tokens: map[string]map[chan *protocol.Token]bool{}}
 	var err error
 	if m.url, err = socketURL(cfg.Service); err != nil {
@@ -324,8 +324,8 @@ func (s *session) report(ctx context.Context, w *protocol.Wanted) {
 			changed, paused = s.m.changed, nil
 		case <-tick.Chan():
 			err = s.observed()
-		case instance := <-s.m.requests:
-			err = s.write(protocol.Encode(&protocol.TokenRequest{Instance: instance}))
+		case request := <-s.m.requests:
+			err = s.write(protocol.Encode(&request))
 		case <-ctx.Done():
 			return
 		}
@@ -387,14 +387,23 @@ func (m *Machine) Changed() {
 // Token requests the token of an instance's compute, again and again until it is answered or ctx is done. The error of
 // an answer may be another one later.
 func (m *Machine) Token(ctx context.Context, instance string) (protocol.Token, error) {
-	answer := make(chan *protocol.Token, 1)
+	return m.request(ctx, protocol.TokenRequest{Instance: instance})
+}
+
+// Certificate requests a certificate for an instance by a certificate request in DER form, as Token.
+func (m *Machine) Certificate(ctx context.Context, instance string, request []byte) (protocol.Token, error) {
+	return m.request(ctx, protocol.TokenRequest{Instance: instance, CertificateRequest: request})
+}
+
+func (m *Machine) request(ctx context.Context, r protocol.TokenRequest) (protocol.Token, error) {
+	instance, answer := r.Instance, make(chan *protocol.Token, 1)
 	m.await(instance, answer, true)
 	defer m.await(instance, answer, false)
 	requests := m.requests
 	var repeat <-chan time.Time
 	for {
 		select {
-		case requests <- instance:
+		case requests <- r:
 			requests, repeat = nil, m.cfg.Clock.After(tokenRepeat)
 		case <-repeat:
 			requests = m.requests
@@ -402,7 +411,9 @@ func (m *Machine) Token(ctx context.Context, instance string) (protocol.Token, e
 			if t.Error != "" {
 				return *t, fmt.Errorf("token of instance %s: %s", instance, t.Error)
 			}
-			return *t, nil
+			if t.Certificate != "" || r.CertificateRequest == nil {
+				return *t, nil
+			}
 		case <-ctx.Done():
 			return protocol.Token{}, ctx.Err()
 		}

@@ -151,6 +151,22 @@ func (m *Machine) Loop() (Crash, bool) {
 	return Crash{}, false
 }
 
+// Backoffs returns the entries that wait after crashes, or whose program has no registered process since the last one.
+// Each program is in it once.
+func (m *Machine) Backoffs(now time.Time) (all []Backoff) {
+	seen := map[program]bool{}
+	for _, e := range m.entries {
+		key := programOf(e)
+		b := m.backoff[key]
+		if b == nil || seen[key] || m.terminates() || !now.Before(b.until) && m.runs(key) {
+			continue
+		}
+		seen[key] = true
+		all = append(all, Backoff{b.last, b.until})
+	}
+	return all
+}
+
 // runs reports whether a program has a registered process.
 func (m *Machine) runs(key program) bool {
 	for _, p := range m.processes {
@@ -231,19 +247,31 @@ func (m *Machine) setPace() {
 // Placeholder in Parameters is replaced by a leased port.
 const Placeholder = "{port}"
 
-// Registered records that the service knows a process as ready.
-func (m *Machine) Registered(id string) {
-	if p := m.processes[id]; p != nil {
-		p.registered = true
+// Registered records that the service knows a process as ready. The first time it is followed by a heartbeat, from
+// which the service knows that this agent runs it.
+func (m *Machine) Registered(id string) []Action {
+	p := m.processes[id]
+	if p == nil || p.registered {
+		return nil
 	}
+	p.registered = true
+	return []Action{Beat{}}
 }
 
-// ForceExit ends a process for the service. An unknown reason is NormalTermination.
+// ForceExit ends a process for the service: at once if it is ForceTerminated. An unknown reason is NormalTermination.
 func (m *Machine) ForceExit(now time.Time, id string, reason Reason) []Action {
 	if !reason.known() {
 		reason = NormalTermination
 	}
-	return m.end(now, id, reason)
+	p := m.processes[id]
+	if reason != ForceTerminated || p == nil {
+		return m.end(now, id, reason)
+	}
+	p.killAt = time.Time{}
+	if p.reason == "" {
+		p.reason = reason
+	}
+	return []Action{Signal{ID: id, Kill: true}}
 }
 
 // end asks a process to end, unless it was asked before.

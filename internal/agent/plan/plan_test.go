@@ -177,6 +177,43 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
+// TestBackoffs: an entry is shown from its crash until a later process is registered. Another entry is not slowed.
+func TestBackoffs(t *testing.T) {
+	crashing, other := Entry{"/crashes", "", 1}, Entry{"/other", "", 3}
+	c := newClock(t, running(crashing, other))
+	launches, last := 0, ""
+	for s := 0.0; s < 300; s += 0.25 {
+		c.advance(at(s))
+		for id, p := range c.m.processes {
+			if p.entry == crashing {
+				launches, last = launches+1, id
+				c.do(c.m.Exited(c.now, id, 1, noSpread))
+			}
+		}
+		if s == 30 && len(c.m.Processes()) != 3 {
+			t.Errorf("after %v s %d processes of the other entry run", s, len(c.m.Processes()))
+		}
+	}
+	if launches < 8 || launches > 12 {
+		t.Errorf("%d launches in 5 minutes", launches)
+	}
+	all := c.m.Backoffs(c.now)
+	if len(all) != 1 || all[0].ID != last || all[0].Entry != crashing || all[0].Crashes != launches ||
+		all[0].Code != 1 || !all[0].Until.After(c.now) {
+		t.Errorf("the back-offs are %+v, want one of %s", all, last)
+	}
+	c.advance(all[0].Until.Add(firstPace))
+	if again := c.m.Backoffs(c.now); len(again) != 1 {
+		t.Errorf("while the next process starts: %+v", again)
+	}
+	for _, id := range c.m.Processes() {
+		c.m.Registered(id)
+	}
+	if after := c.m.Backoffs(c.now); len(after) != 0 {
+		t.Errorf("once it is registered: %+v", after)
+	}
+}
+
 func TestBackoffSpread(t *testing.T) {
 	for _, r := range []struct {
 		random float64
@@ -247,6 +284,33 @@ func TestLimits(t *testing.T) {
 		c.wantActions()
 		c.do(c.m.Heartbeat(c.now, Active, nil, []string{"p1"}))
 	}))
+}
+
+// TestForceTerminated: a process is killed at once, also after it was asked to end.
+func TestForceTerminated(t *testing.T) {
+	c := newClock(t, running(Entry{"/s", "", 2}))
+	c.advance(at(3))
+	if beat := c.m.Registered("p1"); !reflect.DeepEqual(beat, []Action{Beat{}}) {
+		t.Errorf("after the registration: %v, want a heartbeat", beat)
+	}
+	if again := c.m.Registered("p1"); again != nil {
+		t.Errorf("after another one: %v", again)
+	}
+	for i, id := range slices.Clone(c.started) {
+		if i > 0 {
+			c.do(c.m.ForceExit(c.now, id, Unhealthy))
+			c.wantActions(Signal{ID: id})
+		}
+		c.do(c.m.ForceExit(c.now, id, ForceTerminated))
+		c.wantActions(Signal{ID: id, Kill: true})
+	}
+	c.do(c.m.Exited(c.now, c.started[0], -9, noSpread))
+	c.wantActions(Report{ID: c.started[0], Reason: ForceTerminated})
+	c.do(c.m.Exited(c.now, c.started[1], -9, noSpread))
+	c.advance(at(30)) // nothing is killed again
+	if last := c.actions[0]; last != (Report{ID: c.started[1], Reason: Unhealthy}) {
+		t.Errorf("got %v", last)
+	}
 }
 
 func TestTermination(t *testing.T) {

@@ -33,6 +33,7 @@ const (
 	InitTimeout         Reason = "SERVER_PROCESS_SDK_INITIALIZATION_TIMEOUT"
 	Unhealthy           Reason = "SERVER_PROCESS_TERMINATED_UNHEALTHY"
 	ComputeShuttingDown Reason = "COMPUTE_SHUTTING_DOWN"
+	ForceTerminated     Reason = "SERVER_PROCESS_FORCE_TERMINATED" // of the service alone
 )
 
 // EventCode returns the code of the fleet event for a reason; "" if it has none.
@@ -48,8 +49,7 @@ func (r Reason) EventCode() string {
 func (r Reason) known() bool {
 	switch r {
 	case NormalTermination, Crashed, InvalidPath, InitTimeout, Unhealthy, ComputeShuttingDown, "CUSTOMER_INITIATED",
-		"SERVER_PROCESS_FORCE_TERMINATED", "SERVER_PROCESS_PROCESS_EXIT_TIMEOUT",
-		"SERVER_PROCESS_PROCESS_READY_TIMEOUT":
+		ForceTerminated, "SERVER_PROCESS_PROCESS_EXIT_TIMEOUT", "SERVER_PROCESS_PROCESS_READY_TIMEOUT":
 		return true
 	}
 	return false
@@ -88,6 +88,12 @@ type Crash struct {
 
 // Loops reports whether this is the crash that makes a crash loop.
 func (c Crash) Loops() bool { return c.Crashes == crashLoop }
+
+// A Backoff is an entry that waits after crashes.
+type Backoff struct {
+	Crash           // the last one
+	Until time.Time // its next process is not started before
+}
 
 // NoPort is for the log: all ports are leased, so an entry waits.
 type NoPort struct{ Entry Entry }

@@ -2,7 +2,16 @@
 
 package supervisor
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // bind does nothing: the system has no such binding.
 func bind(*syscall.SysProcAttr) {}
+
+// enter does nothing: the system has no cgroups.
+func enter(*syscall.SysProcAttr, *os.File) {}
+
+// renouncePrivileges does nothing.
+func renouncePrivileges() error { return nil }

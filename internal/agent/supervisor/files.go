@@ -40,6 +40,11 @@ type Spec struct {
 	Args    []string
 	Dir     string   // working directory
 	Env     []string // NAME=value
+
+	// Cgroup is the directory of a cgroup to create for the game server; "": none. It is used on Linux alone, as is
+	// NoNewPrivs, with which neither it nor its processes get privileges from the programs that they start.
+	Cgroup     string `json:",omitempty"`
+	NoNewPrivs bool   `json:",omitempty"`
 }
 
 // An Exit is the end of a game server.
@@ -50,6 +55,8 @@ type Exit struct {
 	// CPU time, and the most memory that was resident, in bytes; 0: unknown.
 	User, System time.Duration `json:",omitzero"`
 	MaxRSS       int64         `json:",omitzero"`
+
+	OutOfMemory bool `json:",omitempty"` // the kernel has ended one of its processes: its cgroup had no memory left
 }
 
 // Notes are what the log of a game server needs, beside its output. They are in its directory as long as its log is to

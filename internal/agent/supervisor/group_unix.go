@@ -7,14 +7,29 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+
+	"github.com/muster-gg/muster/internal/agent/cgroup"
 )
 
 // A group is the process group of a game server, which leads a session of its own.
 type group struct{}
 
-func (group) start(c *exec.Cmd) error {
+func (group) start(c *exec.Cmd, spec *Spec) error {
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	bind(c.SysProcAttr)
+	if spec.NoNewPrivs {
+		if err := renouncePrivileges(); err != nil {
+			return err
+		}
+	}
+	if spec.Cgroup != "" {
+		dir, err := cgroup.Enter(spec.Cgroup)
+		if err != nil {
+			return err
+		}
+		defer dir.Close() //nolint:errcheck // nothing was written
+		enter(c.SysProcAttr, dir)
+	}
 	return c.Start()
 }
 

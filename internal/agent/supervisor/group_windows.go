@@ -13,7 +13,7 @@ import (
 // A group is the job object of a game server. All its processes end with the supervisor.
 type group struct{ job windows.Handle }
 
-func (g *group) start(c *exec.Cmd) (err error) {
+func (g *group) start(c *exec.Cmd, _ *Spec) (err error) {
 	if g.job, err = windows.CreateJobObject(nil, nil); err != nil {
 		return err
 	}

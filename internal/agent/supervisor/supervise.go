@@ -13,6 +13,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/muster-gg/muster/internal/agent/cgroup"
 )
 
 const (
@@ -56,6 +58,7 @@ type supervision struct {
 	listener net.Listener
 	command  *exec.Cmd
 	group    group
+	cgroup   string // its directory; "": none
 	streams  sync.WaitGroup
 	pipes    []*os.File // from which output is read
 
@@ -113,8 +116,9 @@ func (s *supervision) launch(spec *Spec) error {
 		}
 		*to, theirs, s.pipes = w, append(theirs, w), append(s.pipes, r)
 	}
-	if err := s.group.start(command); err != nil {
-		return err
+	s.cgroup = spec.Cgroup
+	if err := s.group.start(command, spec); err != nil {
+		return errors.Join(err, s.leave(new(Exit)))
 	}
 	for i, stream := range []string{"out", "err"} {
 		s.streams.Go(func() { s.output.copyLines(stream, s.pipes[i]) })
@@ -129,6 +133,7 @@ func (s *supervision) wait() error {
 	exit := Exit{Code: exitCode(state), Ended: time.Now(), User: state.UserTime(), System: state.SystemTime(),
 		MaxRSS: maxRSS(state)}
 	s.group.signal(s.pid(), true) // what it has left behind
+	cgroupErr := s.leave(&exit)
 	limit := time.AfterFunc(outputLimit, func() {
 		for _, p := range s.pipes {
 			_ = p.Close() // held open by a process of another group
@@ -137,7 +142,7 @@ func (s *supervision) wait() error {
 	s.streams.Wait()
 	limit.Stop()
 	s.output.close()
-	err := writeJSON(s.dir, exitFile, exit)
+	err := errors.Join(cgroupErr, writeJSON(s.dir, exitFile, exit))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -146,6 +151,14 @@ func (s *supervision) wait() error {
 		_ = conn.Close()
 	}
 	return errors.Join(err, s.listener.Close())
+}
+
+// leave removes the cgroup of the game server, and records whether it had no memory left.
+func (s *supervision) leave(exit *Exit) (err error) {
+	if s.cgroup != "" {
+		exit.OutOfMemory, err = cgroup.Leave(s.cgroup)
+	}
+	return err
 }
 
 func (s *supervision) accept() {
@@ -175,6 +188,9 @@ func (s *supervision) serve(conn net.Conn) {
 		s.mu.Lock()
 		if ended = s.ended; !ended && (request[0] == requestEnd || request[0] == requestKill) {
 			s.group.signal(s.pid(), request[0] == requestKill)
+			if s.cgroup != "" && request[0] == requestKill {
+				cgroup.Kill(s.cgroup)
+			}
 		}
 		s.mu.Unlock()
 	}

@@ -75,14 +75,18 @@ type server struct {
 
 func launch(t *testing.T) *server {
 	t.Helper()
+	return launchSpec(t, Spec{Program: os.Args[0], Args: []string{"game", "a", ""}, Dir: "/",
+		Env: []string{"GAME=arena"}})
+}
+
+func launchSpec(t *testing.T, spec Spec) *server {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "m") // short enough for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	p, err := Start(filepath.Join(dir, "p"), record,
-		Spec{Program: os.Args[0], Args: []string{"game", "a", ""}, Dir: "/", Env: []string{"GAME=arena"}},
-		command(filepath.Join(dir, "p")))
+	p, err := Start(filepath.Join(dir, "p"), record, spec, command(filepath.Join(dir, "p")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,16 +71,23 @@ func (s signer) sign(template *x509.Certificate, now time.Time) (certPEM, keyPEM
 	if err != nil {
 		return nil, nil, err
 	}
+	certPEM, err = s.certify(template, key.Public(), now, leafLifetime)
+	return certPEM, keyPEM, err
+}
+
+// certify returns a certificate of the template for a key.
+func (s signer) certify(template *x509.Certificate, key crypto.PublicKey, now time.Time,
+	lifetime time.Duration) (certPEM []byte, err error) {
 	if template.SerialNumber, err = newSerial(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	template.NotBefore, template.NotAfter = now.Add(-backdate), now.Add(leafLifetime)
+	template.NotBefore, template.NotAfter = now.Add(-backdate), now.Add(lifetime)
 	if template.NotAfter.After(s.ca.NotAfter) {
 		template.NotAfter = s.ca.NotAfter
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
-	der, err := x509.CreateCertificate(rand.Reader, template, s.ca, key.Public(), s.key)
-	return certificatePEM(der), keyPEM, err
+	der, err := x509.CreateCertificate(rand.Reader, template, s.ca, key, s.key)
+	return certificatePEM(der), err
 }
 
 func (d directory) issue(names []string, now time.Time) (tls.Certificate, error) {

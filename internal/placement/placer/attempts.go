@@ -173,7 +173,7 @@ func outcome(room fleet.RoomID, g *fleet.GameSession, players int) placement.Com
 	case g.Status == fleet.Activating:
 		return nil
 	}
-	terminated := g.Status == fleet.Terminating || g.StatusReason == fleet.TriggeredOnProcessTerminate
+	terminated := g.Status == fleet.Terminating || g.StatusReason != ""
 	return placement.Ended{ID: g.Placement, Number: number, Terminated: terminated, Text: endText(terminated)}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/serversdk"
@@ -57,10 +58,13 @@ func (f *fakeAgents) call(text ...string) error {
 	return f.refuse
 }
 
-func (f *fakeAgents) Heartbeat(_ context.Context, status processes.ComputeStatus, ids []string) (
-	processes.AgentHealth, error) {
-	err := f.call("heartbeat", string(status), strings.Join(ids, "+"))
-	return f.health, err
+func (f *fakeAgents) Heartbeat(_ context.Context, b processes.AgentHeartbeat) (processes.AgentHealth, error) {
+	text := []string{"heartbeat", string(b.Status), strings.Join(b.Processes, "+")}
+	for _, o := range b.Backoffs {
+		text = append(text, fmt.Sprintf("%s %s %s exit %d crash %d wait %s %q", o.LaunchPath, o.Parameters, o.Process,
+			o.ExitCode, o.Crashes, o.Wait, o.Output))
+	}
+	return f.health, f.call(text...)
 }
 
 func (f *fakeAgents) PutLines(stream string, l processes.LogLines) error {
@@ -77,8 +81,8 @@ func (f *fakeAgents) RuntimeConfiguration() (*wire.RuntimeConfiguration, error) 
 	}, f.call("runtime")
 }
 
-func (f *fakeAgents) ProcessExited(_ context.Context, process, reason string) error {
-	return f.call("exited", process, reason)
+func (f *fakeAgents) ProcessExited(_ context.Context, process, reason, detail string) error {
+	return f.call(strings.TrimSpace(strings.Join([]string{"exited", process, reason, detail}, " ")))
 }
 
 func (f *fakeAgents) Disconnected() { f.closed <- struct{}{} }
@@ -158,6 +162,16 @@ func TestRequests(t *testing.T) {
 		{`{"Action":"SendHeartbeat","RequestId":"h3","Status":"Active","ProcessList":"p1"}`,
 			`{"Action":"SendHeartbeat","RequestId":"h3","StatusCode":400,"ErrorMessage":"InvalidRequestException: ` +
 				`ProcessList has a value of the wrong type","UnhealthyProcesses":[],"UnregisteredProcesses":[]}`, ""},
+		{`{"Action":"SendHeartbeat","RequestId":"h4","Status":"Active","Backoffs":[{"LaunchPath":"/s",` +
+			`"Parameters":"a","ProcessId":"p9","ExitCode":3221225477,"Crashes":2,"WaitMillis":1900,` +
+			`"Output":"no map"}]}`,
+			`{"Action":"SendHeartbeat","RequestId":"h4","StatusCode":200,"Status":"Active","UnhealthyProcesses":[],` +
+				`"UnregisteredProcesses":["p2"]}`,
+			`heartbeat Active  /s a p9 exit 3221225477 crash 2 wait 1.9s "no map"`},
+		{`{"Action":"SendHeartbeat","RequestId":"h5","Status":"Active","Backoffs":[{"LaunchPath":"/s",` +
+			`"ProcessId":"p"}]}`,
+			`{"Action":"SendHeartbeat","RequestId":"h5","StatusCode":400,"ErrorMessage":"InvalidRequestException: ` +
+				`Crashes of a back-off must be at least 1","UnhealthyProcesses":[],"UnregisteredProcesses":[]}`, ""},
 		{`{"Action":"DescribeRuntimeConfiguration","RequestId":"d1"}`,
 			`{"Action":"DescribeRuntimeConfiguration","RequestId":"d1","StatusCode":200,"ServerProcesses":[` +
 				`{"LaunchPath":"/local/game/server","Parameters":"--port 7777","ConcurrentExecutions":3},` +
@@ -322,6 +336,7 @@ func TestCloseIsEchoed(t *testing.T) {
 // FuzzDecode: any bytes are ignored, refused or read within the bounds.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
+		`{"Action":"SendHeartbeat","RequestId":"b","Backoffs":[{"LaunchPath":"/s","ProcessId":"p","Crashes":1}]}`,
 		`{"Action":"SendHeartbeat","RequestId":"h1","Status":"Active","ProcessList":["p1"],"HeartbeatTimeMillis":1}`,
 		`{"Action":"NotifyServerProcessTermination","RequestId":"n1","ProcessId":"p","TerminationReason":"X"}`,
 		`{"action":"DescribeRuntimeConfiguration","REQUESTID":"d"}`, `{"Action":{}}`, `[`,
@@ -337,6 +352,7 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%q without an envelope is answered", data)
 		}
 		if invalid == nil && (len(r.ProcessList) > maxProcesses && r.Action == actionHeartbeat ||
+			len(r.Backoffs) > fleet.MaxBackoffs && r.Action == actionHeartbeat ||
 			r.Action == actionProcessExited && !isName(r.ProcessId)) {
 			t.Errorf("%q is out of bounds", data)
 		}

@@ -3,7 +3,10 @@ package agent
 import (
 	"encoding/json"
 	"errors"
+	"time"
 
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -18,6 +21,12 @@ const (
 	maxLines = 128 << 10
 	// maxProblem is the maximum size of the reason for which there are no lines, in bytes.
 	maxProblem = 512
+	// maxPath bounds launch paths and parameters in bytes. Source: API reference, ServerProcess: 1024 characters.
+	maxPath = 4096
+	// maxOutput is the maximum size of the output of a back-off in bytes.
+	maxOutput = 2 << 10
+	// maxWaitMillis bounds the wait of a back-off, which is a minute or has passed.
+	maxWaitMillis = 7 * 24 * 3600 * 1000
 )
 
 // A request is a message of an agent: the envelope and the fields of all actions together. A missing or null field has
@@ -33,6 +42,49 @@ type request struct {
 	// Of Muster's own agent.
 	StreamId, Lines, Problem string
 	Skipped, Ended           bool
+	Backoffs                 []backoff
+	Detail                   string // of the end of a process
+}
+
+// A backoff is a program that waits after crashes.
+type backoff struct {
+	LaunchPath, Parameters, ProcessId string
+	Crashes                           int32
+	ExitCode, WaitMillis              int64
+	Output                            string
+}
+
+// problem returns an error for a back-off that is invalid.
+func (b *backoff) problem() error {
+	switch {
+	case b.LaunchPath == "" || len(b.LaunchPath) > maxPath || len(b.Parameters) > maxPath:
+		return fault.New(fault.InvalidRequest, "LaunchPath and Parameters of a back-off may have at most %d bytes, "+
+			"and LaunchPath is required", maxPath)
+	case !isName(b.ProcessId):
+		return fault.New(fault.InvalidRequest, "ProcessId of a back-off must have 1 to %d bytes", maxName)
+	case b.Crashes < 1:
+		return fault.New(fault.InvalidRequest, "Crashes of a back-off must be at least 1")
+	case b.WaitMillis > maxWaitMillis || b.WaitMillis < -maxWaitMillis:
+		return fault.New(fault.InvalidRequest, "WaitMillis of a back-off must be between -%d and %d", maxWaitMillis,
+			maxWaitMillis)
+	case len(b.Output) > maxOutput:
+		return fault.New(fault.InvalidRequest, "Output of a back-off may have at most %d bytes", maxOutput)
+	}
+	return nil
+}
+
+// backoffsFrom converts back-offs; nil if they are not reported.
+func backoffsFrom(all []backoff) []processes.AgentBackoff {
+	if all == nil {
+		return nil
+	}
+	out := make([]processes.AgentBackoff, len(all))
+	for i, b := range all {
+		out[i] = processes.AgentBackoff{Wait: time.Duration(b.WaitMillis) * time.Millisecond, Backoff: fleet.Backoff{
+			LaunchPath: b.LaunchPath, Parameters: b.Parameters, Process: b.ProcessId, ExitCode: b.ExitCode,
+			Crashes: b.Crashes, Output: b.Output}}
+	}
+	return out
 }
 
 // decodeRequest reads a message. ignored is why it cannot be answered: it is no JSON object, or has no valid envelope.
@@ -67,12 +119,24 @@ func (r *request) problem() error {
 				return fault.New(fault.InvalidRequest, "ProcessList has an element without 1 to %d bytes", maxName)
 			}
 		}
+		if len(r.Backoffs) > fleet.MaxBackoffs {
+			return fault.New(fault.InvalidRequest, "Backoffs has %d elements; the maximum is %d", len(r.Backoffs),
+				fleet.MaxBackoffs)
+		}
+		for i := range r.Backoffs {
+			if err := r.Backoffs[i].problem(); err != nil {
+				return err
+			}
+		}
 	case actionProcessExited:
 		if !isName(r.ProcessId) {
 			return fault.New(fault.InvalidRequest, "ProcessId must have 1 to %d bytes", maxName)
 		}
 		if !isName(r.TerminationReason) {
 			return fault.New(fault.InvalidRequest, "TerminationReason must have 1 to %d bytes", maxName)
+		}
+		if len(r.Detail) > maxProblem {
+			return fault.New(fault.InvalidRequest, "Detail must have at most %d bytes", maxProblem)
 		}
 	case actionPutLines:
 		if !isName(r.StreamId) {

@@ -20,6 +20,10 @@ import (
 // answer that the region stores their logs.
 const logsHeader = "Muster-Logs"
 
+// reportsHeader announces in the answer to a handshake that the service reads what only Muster's agent reports: the
+// programs that wait after crashes, and details of the end of a process.
+const reportsHeader = "Muster-Reports"
+
 // Path is the path of agents, below that of the service's public URL.
 const Path = "/agent"
 
@@ -60,9 +64,9 @@ func New(cfg Config) *Endpoint {
 	}
 	cfg.Metrics.Fill()
 	e := &Endpoint{agents: cfg.Agents, clock: cfg.Clock, log: cfg.Log, metrics: cfg.Metrics,
-		refusals: loglimit.New(cfg.Clock)}
+		refusals: loglimit.New(cfg.Clock), answer: http.Header{reportsHeader: {"1"}}}
 	if cfg.StoresLogs {
-		e.answer = http.Header{logsHeader: {"1"}}
+		e.answer.Set(logsHeader, "1")
 	}
 	e.sockets.Init((*socket).close)
 	e.upgrader = serversdk.NewUpgrader(e.refuse)

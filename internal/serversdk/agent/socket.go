@@ -112,7 +112,8 @@ func (s *socket) carryOut(r *request) (any, error) {
 	done := replyTo(r, nil)
 	switch r.Action {
 	case actionHeartbeat:
-		h, err := s.connection.Heartbeat(ctx, processes.ComputeStatus(r.Status), r.ProcessList)
+		h, err := s.connection.Heartbeat(ctx, processes.AgentHeartbeat{Status: processes.ComputeStatus(r.Status),
+			Processes: r.ProcessList, Backoffs: backoffsFrom(r.Backoffs)})
 		return heartbeatReplyTo(done, h), err
 	case actionRuntime:
 		runtime, err := s.connection.RuntimeConfiguration()
@@ -123,7 +124,7 @@ func (s *socket) carryOut(r *request) (any, error) {
 	case actionCredentials:
 		return noCredentials{reply: done}, nil
 	case actionProcessExited:
-		return done, s.connection.ProcessExited(ctx, r.ProcessId, r.TerminationReason)
+		return done, s.connection.ProcessExited(ctx, r.ProcessId, r.TerminationReason, r.Detail)
 	case actionPutLines:
 		return done, s.connection.PutLines(r.StreamId, processes.LogLines{Lines: r.Lines, Skipped: r.Skipped,
 			Problem: r.Problem, Ended: r.Ended})

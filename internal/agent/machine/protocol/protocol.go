@@ -49,6 +49,8 @@ const (
 	maxSeconds = 3600 // of an interval
 	maxText    = 512  // bytes of the message of a failure
 
+	maxCertificateRequest = 8 << 10 // bytes
+
 	maxProcesses = 1000 // of an instance, those that end included
 
 	signedPrefix = "muster machine join 1" // of SignedText
@@ -81,6 +83,8 @@ type Offer struct {
 	Version   string `json:"version,omitempty"`
 	OS        string `json:"os,omitempty"`
 	Arch      string `json:"arch,omitempty"`
+	// Instances is the directory with one for each instance, by its id, in which its certificate is below certificate.
+	Instances string `json:"instances,omitempty"`
 }
 
 // Wanted is what the service wants of a machine: all of it, each time. A machine ignores one with a lower Generation
@@ -109,6 +113,8 @@ type Instance struct {
 	// LogPath is where the machine puts the output of the installation by HTTP, below the service's URL. It contains
 	// the permission to do so.
 	LogPath string `json:"logPath,omitempty"`
+	// Certificate reports that the instance needs a certificate, which its machine gets by a TokenRequest.
+	Certificate bool `json:"certificate,omitempty"`
 }
 
 // A Build is the content of an instance's directory.
@@ -170,9 +176,12 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// A TokenRequest asks for the token of an instance's compute.
+// A TokenRequest asks for the token of an instance's compute, and for its certificate.
 type TokenRequest struct {
 	Instance string `json:"instance"`
+	// CertificateRequest is a certificate request (PKCS #10) in DER form; nil: no certificate is needed. The service
+	// decides about the names.
+	CertificateRequest []byte `json:"certificateRequest,omitempty"`
 }
 
 // A Token is the answer to a TokenRequest. An Error is an answer that may be another one later.
@@ -183,6 +192,10 @@ type Token struct {
 	SDK      string `json:"sdk,omitempty"`     // WebSocket URL for game servers
 	Agent    string `json:"agent,omitempty"`   // WebSocket URL for the agent of the instance
 	Error    string `json:"error,omitempty"`   // "": none
+
+	// Certificate and Root answer a CertificateRequest, with those of instance and CA in PEM form.
+	Certificate string `json:"certificate,omitempty"`
+	Root        string `json:"root,omitempty"`
 }
 
 // Refused is the last message of the service before it closes the socket.
@@ -311,7 +324,7 @@ func (j *Join) check() error {
 }
 
 func (o *Offer) check() error {
-	for _, text := range []string{o.IP, o.DNS, o.Version, o.OS, o.Arch} {
+	for _, text := range []string{o.IP, o.DNS, o.Version, o.OS, o.Arch, o.Instances} {
 		if len(text) > maxOffered {
 			return fmt.Errorf("a text of the offer has more than %d bytes", maxOffered)
 		}
@@ -333,6 +346,9 @@ func (w *Wanted) check() error {
 func (r *TokenRequest) check() error {
 	if r.Instance == "" || len(r.Instance) > maxName {
 		return fmt.Errorf("instance must have 1 to %d bytes", maxName)
+	}
+	if len(r.CertificateRequest) > maxCertificateRequest {
+		return fmt.Errorf("certificateRequest may have at most %d bytes", maxCertificateRequest)
 	}
 	return nil
 }

@@ -13,7 +13,8 @@ import (
 var (
 	seed      = bytes.Repeat([]byte{1}, ed25519.SeedSize)
 	challenge = Challenge{Nonce: bytes.Repeat([]byte{2}, NonceSize), Region: "us-west-2/0102"}
-	offer     = Offer{1500, 2048, "192.0.2.7", "box.example.com", 20000, 29999, "v1", "linux", "amd64"}
+	offer     = Offer{1500, 2048, "192.0.2.7", "box.example.com", 20000, 29999, "v1", "linux", "amd64",
+		"/var/lib/muster/i"}
 )
 
 func signed(c Challenge, name string) *Join {
@@ -38,7 +39,7 @@ func TestMessages(t *testing.T) {
 		{signed(challenge, "box"), true},
 		{&Observed{3, offer, new(0.5), new(int64(512)), []InstanceState{{"i-1", Failed, "build-1", true, 0,
 			&Failure{"FLEET_ACTIVATION_FAILED", "no"}}}}, true},
-		{&TokenRequest{"i-1"}, true},
+		{&TokenRequest{"i-1", []byte{1}}, true},
 		{&Observed{Offer: offer}, true},
 	} {
 		data := Encode(c.message)
@@ -123,7 +124,7 @@ func FuzzDecode(f *testing.F) {
 	for _, m := range []any{&challenge, &Wanted{3, true, []Instance{{ID: "i-1"}}, 10, 30}, &Refused{},
 		signed(challenge, "b"),
 		&Observed{3, offer, new(0.5), new(int64(512)), []InstanceState{{ID: "i-1", Stage: Running}}},
-		&TokenRequest{"i-1"}, &Token{Instance: "i-1", Expires: 5}} {
+		&TokenRequest{Instance: "i-1"}, &Token{Instance: "i-1", Expires: 5}} {
 		f.Add(Encode(m))
 	}
 	f.Add([]byte(`{"type":"observed","load":1e400}`))
