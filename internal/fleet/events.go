@@ -37,6 +37,7 @@ var Events = []event.Entry{
 	{Number: 126, Type: (*GameSessionBackfilled)(nil)},
 	{Number: 127, Type: (*PlayersForgotten)(nil), Level: ArchiveLevel},
 	{Number: 128, Type: (*ProcessExited)(nil), Level: AgentLevel},
+	{Number: 140, Type: (*ComputeClosed)(nil), Level: ClosingLevel},
 	{Number: 150, Type: (*Header)(nil)},
 	{Number: 151, Type: (*Compute)(nil)},
 	{Number: 152, Type: (*Process)(nil)},
@@ -76,6 +77,7 @@ var Commands = []event.Entry{
 	{Number: 126, Type: (*ReleasePlayer)(nil), Level: ReleaseLevel},
 	{Number: 127, Type: (*ExitProcess)(nil), Level: AgentLevel},
 	{Number: 128, Type: (*StopCompute)(nil), Level: AgentLevel},
+	{Number: 140, Type: (*CloseCompute)(nil), Level: ClosingLevel},
 }
 
 // ComputeRegistered adds a compute.
@@ -144,6 +146,12 @@ type HealthReported struct {
 type ProcessAskedToEnd struct {
 	ProcessKey
 	By event.Time `cbor:"3,keyasint"`
+}
+
+// ComputeClosed follows CloseCompute.
+type ComputeClosed struct {
+	Name  string     `cbor:"1,keyasint"`
+	Until event.Time `cbor:"2,keyasint"`
 }
 
 // ProcessHasEnded ends a process; the end of its game session is a separate event.

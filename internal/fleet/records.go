@@ -17,6 +17,8 @@ type Compute struct {
 	CertificatePath string     `cbor:"4,keyasint,omitempty"` // kept as given, never opened
 	Created         event.Time `cbor:"5,keyasint"`
 	Tokens          []Token    `cbor:"6,keyasint,omitempty"` // oldest first
+	// ClosedUntil is until when its processes get no game session; see CloseCompute. 0: it is not closed.
+	ClosedUntil event.Time `cbor:"12,keyasint,omitempty"`
 }
 
 // A Token is an auth token of a compute. Its text is derived from the serial and the region's secret, so a copy of the

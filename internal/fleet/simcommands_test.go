@@ -82,6 +82,9 @@ func (s *simulation) processCommand() Command {
 func (s *simulation) agentCommand(k ProcessKey) Command {
 	switch s.rng.IntN(6) {
 	case 0:
+		if s.chance(70) {
+			return CloseCompute{Name: k.Compute, For: time.Minute}
+		}
 		return StopCompute{Name: k.Compute, Stopped: s.chance(30), Idle: s.chance(30)}
 	case 1:
 		k = s.processKey()
