@@ -247,7 +247,11 @@ func (all *Machines) Observe(commit *router.Commit) {
 			all.wake(e.Name, commit.View.Catalog())
 		case *catalog.InstanceCreated:
 			all.wake(e.Machine, commit.View.Catalog())
-		case *catalog.InstanceStatusSet, *catalog.InstanceDropped, *catalog.RuntimeConfigurationUpdated,
+		case *catalog.InstanceStatusSet:
+			if i, ok := commit.View.Catalog().Instance(e.ID); ok && e.Status == catalog.InstanceTerminating {
+				all.wake(i.Machine, commit.View.Catalog())
+			}
+		case *catalog.InstanceDropped, *catalog.RuntimeConfigurationUpdated,
 			*catalog.FleetTerminated, *catalog.FleetLocationRemoved:
 			changed = true
 		}
