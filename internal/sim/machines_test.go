@@ -161,12 +161,6 @@ func (m *manager) start() {
 	m.plan(0)
 }
 
-// stop ends what waits.
-func (m *manager) stop() {
-	m.reviews.cancel()
-	m.lists.cancel()
-}
-
 // plan plans the next review.
 func (m *manager) plan(in time.Duration) {
 	m.due++
