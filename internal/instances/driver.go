@@ -80,9 +80,11 @@ type Driver struct {
 	failed   map[string]bool      // by machine and build: its last launch there failed
 	retries  map[string]delay     // by fleet and location
 	shortage map[string]time.Time // by the reason: when it was last reported
-	// raised is by how much this review has raised the generations of machines. A machine with another generation has
-	// changed for another reason, so it gets no instance that was chosen before.
+	// raised is by how much this review has raised the generations of machines with new instances. A machine with
+	// another generation has changed for another reason, so it gets no instance that was chosen before. ended are the
+	// machines where this review has ended instances, perhaps without effect: they get new instances in the next one.
 	raised map[string]uint64
+	ended  map[string]bool
 }
 
 // A delay is the failures of instances in a row.
@@ -94,7 +96,7 @@ type delay struct {
 // New returns a driver that remembers nothing.
 func New(cfg Config) *Driver {
 	return &Driver{cfg, cfg.Region, map[string]bool{}, map[string]delay{}, map[string]time.Time{},
-		map[string]uint64{}}
+		map[string]uint64{}, map[string]bool{}}
 }
 
 // Concerns reports whether something may follow for instances from a fact.
@@ -319,6 +321,7 @@ func fixedPorts(r *catalog.RuntimeConfiguration) (ports []string) {
 // apply does what a plan says.
 func (d *Driver) apply(ctx context.Context, plan *capacity.Plan, view *catalog.State) {
 	clear(d.raised)
+	clear(d.ended)
 	each := func(ids []string, do func(context.Context, *catalog.Instance) error) {
 		for _, id := range ids {
 			if i, ok := view.Instance(id); ok && ctx.Err() == nil {
@@ -336,7 +339,7 @@ func (d *Driver) apply(ctx context.Context, plan *capacity.Plan, view *catalog.S
 		return d.retire(ctx, i, capacity.Unprotected)
 	})
 	for _, c := range plan.Create {
-		if m, ok := view.Machine(c.Machine); ok && ctx.Err() == nil {
+		if m, ok := view.Machine(c.Machine); ok && !d.ended[c.Machine] && ctx.Err() == nil {
 			d.check(d.create(ctx, &c, m.Generation+d.raised[c.Machine]), c.Fleet)
 		}
 	}
@@ -407,7 +410,7 @@ func (d *Driver) terminate(ctx context.Context, i *catalog.Instance) error {
 		return err
 	}
 	d.cfg.Log.Info("instance terminating", "instance", i.ID, "fleet", i.Fleet, "machine", i.Machine)
-	d.raised[i.Machine]++
+	d.ended[i.Machine] = true
 	return errors.Join(d.close(ctx, i, closedForGood), d.stop(ctx, i))
 }
 
@@ -477,7 +480,7 @@ func (d *Driver) drop(ctx context.Context, i *catalog.Instance) error {
 	if err := deregister(ctx, d.region, i); err != nil { // it may have been registered between the two; see Register
 		return err
 	}
-	d.raised[i.Machine]++
+	d.ended[i.Machine] = true
 	d.cfg.Log.Info("instance ended", "instance", i.ID, "fleet", i.Fleet, "machine", i.Machine)
 	if f, ok := d.region.Catalog().Fleet(i.Fleet); ok {
 		return d.region.FinishDeletion(ctx, f)
