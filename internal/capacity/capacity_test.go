@@ -122,13 +122,15 @@ func TestReduction(t *testing.T) {
 		"a drained machine":     {group(1, on("d", Protected)), nil, nil, []string{"i-d3"}, 1},
 		"a lost machine":        {group(1, on("l", Protected)), []string{"i-l3"}, nil, nil, 1},
 		"a deleted machine":     {group(1, on("x", Protected)), []string{"i-x3"}, nil, nil, 1},
+		"one that could not be read": {Group{Fleet: "f", Location: "home", Desired: 9, Unknown: true,
+			Instances: []Instance{on("x", Idle), ended}}, nil, nil, nil, 0},
 		"closed": {Group{Fleet: "f", Location: "home", Desired: 1, Closed: true,
 			Instances: []Instance{on("a", Protected)}}, nil, []string{"i-a3"}, nil, 0},
 		"held": {Group{Fleet: "f", Location: "home", Desired: 2, Held: true, Instances: []Instance{failed}},
 			nil, nil, nil, 0},
 	} {
 		p := Reconcile(all, []Group{c.group}, never)
-		if !reflect.DeepEqual(p.Drop, c.drop) || !reflect.DeepEqual(p.Terminate, c.terminate) ||
+		if !reflect.DeepEqual(p.Drop, c.drop) || !reflect.DeepEqual(append(p.Terminate, p.Evict...), c.terminate) ||
 			!reflect.DeepEqual(p.Retire, c.retire) || len(p.Create) != c.create {
 			t.Errorf("%s: %+v", name, p)
 		}
@@ -163,8 +165,8 @@ func check(t *testing.T, seed uint64, all []Machine, g *Group, p Plan) {
 	used, live := map[string]int32{}, len(p.Create)
 	for _, in := range g.Instances {
 		goes := slices.Contains(p.Drop, in.ID) || slices.Contains(p.Terminate, in.ID) ||
-			slices.Contains(p.Retire, in.ID)
-		if slices.Contains(p.Terminate, in.ID) && in.Use == Protected {
+			slices.Contains(p.Retire, in.ID) || slices.Contains(p.Evict, in.ID)
+		if slices.Contains(append(p.Terminate, p.Evict...), in.ID) && in.Use == Protected {
 			t.Errorf("seed %d: protected instance %+v ends", seed, in)
 		}
 		if !in.Ended {

@@ -59,6 +59,7 @@ type Group struct {
 	Ports     []string
 	Closed    bool // all instances must end
 	Held      bool // it gets no new instances now, and none is ended because it has failed
+	Unknown   bool // what it does could not be read: its instances need room, and nothing is done for it
 	Instances []Instance
 }
 
@@ -74,6 +75,7 @@ type Plan struct {
 	Lost      []string // those of Drop whose machine is lost
 	Terminate []string // instances that end, whatever they do
 	Retire    []string // instances that end when they have no game session: they get no further one
+	Evict     []string // instances that end when they have no protected game session: they get no further one
 	Create    []Creation
 	Short     []Shortage
 }
@@ -116,6 +118,9 @@ func Reconcile(machines []Machine, groups []Group, failed Failed) Plan {
 }
 
 func (p *planner) group(g *Group) {
+	if g.Unknown {
+		return
+	}
 	var live []*Instance
 	for i := range g.Instances {
 		if in := &g.Instances[i]; p.keeps(g, in) {
@@ -161,7 +166,7 @@ func (p *planner) reduce(live []*Instance, n int) {
 		case in.Use <= Idle:
 			p.plan.Retire = append(p.plan.Retire, in.ID)
 		case in.Use == Unprotected && !idle:
-			p.plan.Terminate = append(p.plan.Terminate, in.ID)
+			p.plan.Evict = append(p.plan.Evict, in.ID)
 		}
 	}
 }

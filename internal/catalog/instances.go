@@ -59,13 +59,15 @@ type InstanceReport struct {
 // CreateInstance gives a machine an instance of a fleet, and reserves its name among the computes of the fleet.
 // NotFound for fleet, location or machine; InvalidFleetStatus for a fleet that has failed or is being deleted,
 // InvalidRequest for an Anywhere fleet; Conflict for a location that is being removed, and for a machine that is
-// drained or elsewhere; LimitExceeded.
+// drained, elsewhere or has changed; LimitExceeded.
 type CreateInstance struct {
 	ID       string   `cbor:"1,keyasint,omitzero"`
 	Fleet    string   `cbor:"2,keyasint,omitzero"`
 	Location string   `cbor:"3,keyasint,omitzero"`
 	Machine  string   `cbor:"4,keyasint,omitzero"`
 	EventIDs []string `cbor:"5,keyasint,omitzero"` // MaxLifecycleEvents ids, unless the fleet is ACTIVE
+	// Generation is that of the machine when it was chosen: nothing else may have been decided for it since. 0: any.
+	Generation uint64 `cbor:"6,keyasint,omitzero"`
 }
 
 // ReportInstance records what a machine has reported of an instance. It has no effect on an instance that does not
@@ -172,6 +174,8 @@ func (c CreateInstance) checkPlace(s *State) error {
 		return fault.New(fault.Conflict, "Location %s of fleet %s is being removed", c.Location, c.Fleet)
 	case m.Drained || m.Location != c.Location:
 		return fault.New(fault.Conflict, "Machine %s is drained or not at location %s", c.Machine, c.Location)
+	case c.Generation != 0 && c.Generation != m.Generation:
+		return fault.New(fault.Conflict, "Machine %s has changed since it was chosen", c.Machine)
 	}
 	return nil
 }

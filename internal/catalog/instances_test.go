@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // home is the location of EC2-type fleets that is the region itself.
@@ -30,7 +32,7 @@ func (w *world) managed() []Command {
 		JoinMachine{Name: "box-0", Location: home, Key: machineKey(1), Offer: offer, Token: tokenHash(1)},
 		CreateManagedFleet{ID: "fleet-0", Attributes: Attributes{Name: "arena"}, Runtime: managedRuntime,
 			Managed: Managed{Build: "build-0", InstanceType: "c5.large", Home: home}, EventID: w.id()},
-		CreateInstance{"i-0", "fleet-0", home, "box-0", lifecycleIDs()},
+		CreateInstance{"i-0", "fleet-0", home, "box-0", lifecycleIDs(), 0},
 	}
 }
 
@@ -46,7 +48,7 @@ func (w *world) instanceCommand() Command {
 		if w.chance(3) {
 			location = w.location()
 		}
-		return CreateInstance{id, w.fleet(), location, machine, lifecycleIDs()}
+		return CreateInstance{id, w.fleet(), location, machine, lifecycleIDs(), uint64(w.r.IntN(4))}
 	case 7, 8, 9:
 		stages := [...]InstanceStage{StageWaiting, StageDownloading, StageExtracting, StageInstalling, StageValidating,
 			StageBuilding, StageRunning, StageFailed, StageEnded}
@@ -148,4 +150,29 @@ func TestLifecycle(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestChosenMachine: an instance begins on the machine as it was when it was chosen, and no machine takes over the
+// instances of one that had its name.
+func TestChosenMachine(t *testing.T) {
+	w, s := &world{now: t0}, New(DefaultLimits())
+	for _, command := range w.managed() {
+		do(t, s, t0, command)
+	}
+	m, _ := s.Machine("box-0")
+	create := CreateInstance{"i-1", "fleet-0", home, "box-0", lifecycleIDs(), m.Generation - 1}
+	if _, err := s.Decide(t0, create); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a machine that has changed: %v", err)
+	}
+	create.Generation = m.Generation
+	do(t, s, t0, create)
+	do(t, s, t0, DeleteMachine{"box-0", true})
+	do(t, s, t0, CreateMachineToken{tokenHash(2), home, t0 + minute})
+	join := JoinMachine{Name: "box-0", Location: home, Key: machineKey(2), Offer: offer, Token: tokenHash(2)}
+	if _, err := s.Decide(t0, join); !fault.Is(err, fault.NotReady) {
+		t.Errorf("a machine with the name of one that has instances: %v", err)
+	}
+	do(t, s, t0, DropInstance{"i-0"})
+	do(t, s, t0, DropInstance{"i-1"})
+	do(t, s, t0, join)
 }

@@ -80,9 +80,9 @@ type DeleteMachineToken struct {
 }
 
 // JoinMachine adds a machine with a token, which cannot be used again, or stores another offer of a machine that has
-// joined with this key; that needs no token. AccessDenied for another key and for a token that is unknown, used,
-// expired or of another location; Conflict for another location of a machine that has joined; InvalidRequest,
-// LimitExceeded.
+// joined with this key; that needs no token. NotReady while a deleted machine with the name has instances;
+// AccessDenied for another key and for a token that is unknown, used, expired or of another location; Conflict for
+// another location of a machine that has joined; InvalidRequest, LimitExceeded.
 type JoinMachine struct {
 	Name     string       `cbor:"1,keyasint,omitzero"`
 	Location string       `cbor:"2,keyasint,omitzero"` // "": that of the token, or of the machine that has joined
@@ -177,6 +177,8 @@ func (c JoinMachine) decide(s *State, now event.Time) ([]Event, error) {
 	}
 	t, ok := s.machineTokens.Get(MachineTokenID(c.Token))
 	switch {
+	case len(s.InstancesOf(c.Name)) > 0: // they are on the one that was deleted, and must not begin on another one
+		return nil, fault.New(fault.NotReady, "Machine %s was deleted, and its instances have not ended yet", c.Name)
 	case len(c.Token) == 0:
 		return nil, fault.New(fault.AccessDenied, "Machine %s has not joined. Start it with a join token.", m.Name)
 	case !ok || !bytes.Equal(t.Hash, c.Token) || t.Expires <= now:

@@ -37,29 +37,35 @@ func (w *world) change(c catalog.Command) {
 // A box is a machine that does at once what is wanted of it.
 type box struct {
 	*machineSocket
-	w    *world
-	name string
+	w     *world
+	name  string
+	offer protocol.Offer
 }
 
 // box joins a machine at the home of the region.
-func (w *world) box(name string, key byte) *box {
+func (w *world) box(name string, key byte) *box { return w.boxOf(name, key, boxOffer.MilliCPUs) }
+
+// boxOf joins a machine with CPUs at the home of the region.
+func (w *world) boxOf(name string, key byte, milliCPUs int32) *box {
 	w.t.Helper()
 	s, err := w.joinMachine(name, "", w.machineToken(testRegion, time.Hour), key)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	b := &box{s, w, name}
+	b := &box{s, w, name, boxOffer}
+	b.offer.MilliCPUs = milliCPUs
 	w.clock.Advance(protocol.ReportInterval) // an offer is not stored more often
 	b.report()
 	return b
 }
 
-var boxOffer = protocol.Offer{MilliCPUs: 1500, MemoryMiB: 1024, PortFirst: 1, PortLast: 9, IP: "192.0.2.7", OS: "linux"}
+var boxOffer = protocol.Offer{MilliCPUs: 1500, MemoryMiB: 64 << 10, PortFirst: 1, PortLast: 9, IP: "192.0.2.7",
+	OS: "linux"}
 
 // report sends the states of instances.
 func (b *box) report(states ...protocol.InstanceState) {
 	b.w.t.Helper()
-	err := b.Observed(b.w.ctx, &protocol.Observed{Offer: boxOffer, Instances: states})
+	err := b.Observed(b.w.ctx, &protocol.Observed{Offer: b.offer, Instances: states})
 	if err != nil {
 		b.w.t.Fatal(err)
 	}

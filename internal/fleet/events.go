@@ -39,6 +39,7 @@ var Events = []event.Entry{
 	{Number: 128, Type: (*ProcessExited)(nil), Level: AgentLevel},
 	{Number: 129, Type: (*ProcessSupervised)(nil), Level: ForceLevel},
 	{Number: 130, Type: (*BackoffsChanged)(nil), Level: ForceLevel},
+	{Number: 140, Type: (*ComputeClosed)(nil), Level: ClosingLevel},
 	{Number: 150, Type: (*Header)(nil)},
 	{Number: 151, Type: (*Compute)(nil)},
 	{Number: 152, Type: (*Process)(nil)},
@@ -81,6 +82,7 @@ var Commands = []event.Entry{
 	{Number: 129, Type: (*SuperviseProcesses)(nil), Level: ForceLevel},
 	{Number: 130, Type: (*ForceTerminateGameSession)(nil), Level: ForceLevel},
 	{Number: 131, Type: (*ReportBackoffs)(nil), Level: ForceLevel},
+	{Number: 140, Type: (*CloseCompute)(nil), Level: ClosingLevel},
 }
 
 // ComputeRegistered adds a compute.
@@ -149,6 +151,12 @@ type HealthReported struct {
 type ProcessAskedToEnd struct {
 	ProcessKey
 	By event.Time `cbor:"3,keyasint"`
+}
+
+// ComputeClosed follows CloseCompute.
+type ComputeClosed struct {
+	Name  string     `cbor:"1,keyasint"`
+	Until event.Time `cbor:"2,keyasint"`
 }
 
 // ProcessHasEnded ends a process; the end of its game session is a separate event.

@@ -166,8 +166,8 @@ func (c ReadyProcess) decide(r *Room, now event.Time) ([]any, error) {
 	case p.Status != ProcessInitializing:
 		return nil, nil
 	}
-	return []any{&ProcessBecameReady{ProcessKey: c.ProcessKey, Port: c.Port, LogPaths: c.LogPaths, At: now,
-		HealthBy: r.settings.healthBy(p.Connected, now)}}, nil
+	return r.closed(c.ProcessKey, now, &ProcessBecameReady{ProcessKey: c.ProcessKey, Port: c.Port,
+		LogPaths: c.LogPaths, At: now, HealthBy: r.settings.healthBy(p.Connected, now)}), nil
 }
 
 func (c ReadyProcess) answer(r *Room) any {
@@ -249,8 +249,9 @@ func (c ReleaseProcess) decide(r *Room, now event.Time) ([]any, error) {
 	if p.TerminateBy != 0 {
 		return events, nil
 	}
-	return append(events, &ProcessBecameReady{ProcessKey: c.ProcessKey, Port: p.Port, LogPaths: p.LogPaths, At: now,
-		HealthBy: p.HealthBy}), nil
+	events = append(events, &ProcessBecameReady{ProcessKey: c.ProcessKey, Port: p.Port, LogPaths: p.LogPaths, At: now,
+		HealthBy: p.HealthBy})
+	return r.closed(c.ProcessKey, now, events...), nil
 }
 
 func (ReleaseProcess) answer(*Room) any { return nil }

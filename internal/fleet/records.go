@@ -18,6 +18,8 @@ type Compute struct {
 	Created         event.Time `cbor:"5,keyasint"`
 	Tokens          []Token    `cbor:"6,keyasint,omitempty"` // oldest first
 	Backoffs        []Backoff  `cbor:"7,keyasint,omitempty"` // as its agent has reported them
+	// ClosedUntil is until when its processes get no game session; see CloseCompute. 0: it is not closed.
+	ClosedUntil event.Time `cbor:"12,keyasint,omitempty"`
 }
 
 // MaxBackoffs is the maximum number of back-offs of a compute.

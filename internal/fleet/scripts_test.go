@@ -114,6 +114,9 @@ var scriptCommands = map[string]func(a *arguments) Command{
 	"StopCompute": func(a *arguments) Command {
 		return StopCompute{a.word(0), a.named["stopped"] != "", a.named["idle"] != ""}
 	},
+	"CloseCompute": func(a *arguments) Command {
+		return CloseCompute{a.word(0), time.Duration(a.number(1)) * time.Minute}
+	},
 	"ReportHealth":              func(a *arguments) Command { return ReportHealth{a.process(), a.word(1) == "good"} },
 	"ActivateGameSession":       func(a *arguments) Command { return ActivateGameSession{a.process(), a.word(1)} },
 	"TerminateGameSession":      func(a *arguments) Command { return TerminateGameSession{a.word(0)} },

@@ -88,6 +88,9 @@ func (s *simulation) agentCommand(k ProcessKey) Command {
 		}
 		return c
 	case 0:
+		if s.chance(70) {
+			return CloseCompute{Name: k.Compute, For: time.Minute}
+		}
 		return StopCompute{Name: k.Compute, Stopped: s.chance(30), Idle: s.chance(30)}
 	case 6, 7:
 		return SuperviseProcesses{Compute: k.Compute, IDs: []string{k.ID, s.processKey().ID}}

@@ -71,6 +71,9 @@ type Config struct {
 	// Changed is called when a machine has connected or disconnected; it returns at once. nil: nothing is.
 	Changed func()
 
+	// EventIDs returns ids of fleet events. nil: random ones.
+	EventIDs func(n int) []string
+
 	// Others returns what the Shared of the nodes that are up, this one included, returned. nil: there is one node.
 	Others func(ctx context.Context) [][]byte
 }
@@ -80,13 +83,17 @@ type Machines struct {
 	Config
 
 	mu    sync.Mutex
-	begun time.Time // when Run began; zero: not yet
+	begun time.Time // when Run began, or went on after a pause; zero: not yet
+	awake time.Time // when this node was last seen to run
 	open  map[string]*connection
 	known map[string]state // of machines of the region
 }
 
 // New returns the connections of a region, with none open.
 func New(cfg Config) *Machines {
+	if cfg.EventIDs == nil {
+		cfg.EventIDs = randomIDs
+	}
 	return &Machines{Config: cfg, open: map[string]*connection{}, known: map[string]state{}}
 }
 
@@ -97,12 +104,14 @@ func (all *Machines) RegionID() string { return all.Config.RegionID }
 func (all *Machines) Run(ctx context.Context) error {
 	all.mu.Lock()
 	all.begun = all.Clock.Now()
+	all.awake = all.begun
 	all.mu.Unlock()
 	tick := all.Clock.NewTicker(protocol.ReportInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.Chan():
+			all.noticePause()
 			if len(all.Catalog.Catalog().Machines()) > 0 {
 				all.refresh(ctx)
 			}
@@ -110,6 +119,21 @@ func (all *Machines) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// pauseAfter is the time without a look at the machines, which is taken each ReportInterval, that was a pause.
+const pauseAfter = 2 * protocol.LostAfter
+
+// noticePause has machines get their time anew after a pause of this node, in which it has received no report: whether
+// they are lost is known as after a start.
+func (all *Machines) noticePause() {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	now := all.Clock.Now()
+	if now.Sub(all.awake) > pauseAfter {
+		all.begun = now
+	}
+	all.awake = now
 }
 
 // A connection is one socket of a machine. It implements Connection.
@@ -227,7 +251,11 @@ func (all *Machines) Observe(commit *router.Commit) {
 			all.wake(e.Name, commit.View.Catalog())
 		case *catalog.InstanceCreated:
 			all.wake(e.Machine, commit.View.Catalog())
-		case *catalog.InstanceStatusSet, *catalog.InstanceDropped, *catalog.RuntimeConfigurationUpdated,
+		case *catalog.InstanceStatusSet:
+			if i, ok := commit.View.Catalog().Instance(e.ID); ok && e.Status == catalog.InstanceTerminating {
+				all.wake(i.Machine, commit.View.Catalog())
+			}
+		case *catalog.InstanceDropped, *catalog.RuntimeConfigurationUpdated,
 			*catalog.FleetTerminated, *catalog.FleetLocationRemoved:
 			changed = true
 		}
@@ -289,7 +317,7 @@ func (c *connection) report(ctx context.Context, s *catalog.State, states []prot
 			continue
 		}
 		err := c.all.Catalog.Change(ctx, catalog.ReportInstance{ID: known.ID, Machine: c.name, InstanceReport: r,
-			EventIDs: lifecycleIDs()})
+			EventIDs: c.all.EventIDs(catalog.MaxLifecycleEvents)})
 		if err != nil {
 			return err
 		}
@@ -305,8 +333,8 @@ func reportFrom(s *protocol.InstanceState) catalog.InstanceReport {
 	return r
 }
 
-func lifecycleIDs() []string {
-	ids := make([]string, catalog.MaxLifecycleEvents)
+func randomIDs(n int) []string {
+	ids := make([]string, n)
 	for i := range ids {
 		ids[i] = uuid.NewString()
 	}

@@ -110,6 +110,7 @@ func (all *Machines) merge(s *state, now time.Time) {
 
 // List returns the machines of the region by name. It asks the other nodes.
 func (all *Machines) List(ctx context.Context) []Machine {
+	all.noticePause()
 	all.refresh(ctx)
 	stored := all.Catalog.Catalog().Machines()
 	all.mu.Lock()

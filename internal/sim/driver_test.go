@@ -19,12 +19,16 @@ type driver struct {
 	led      []bool // by shard: the machines have begun with this shard
 	placing  *placing
 	matching *matching
+	manager  *manager // nil: the region has no machines
 }
 
 func newDriver(n *node) *driver {
 	d := &driver{node: n, led: make([]bool, len(n.world.shards))}
 	d.placing, d.matching = newPlacing(d), newMatching(d)
 	d.setCatalog(n.world.shards[region.CatalogShard].follower.Freeze())
+	if n.world.opts.Machines {
+		d.manager = newManager(n)
+	}
 	return d
 }
 
@@ -32,6 +36,9 @@ func newDriver(n *node) *driver {
 func (d *driver) begin() {
 	d.node.world.seen["lead"]++
 	d.leads = true
+	if d.manager != nil {
+		d.manager.begin()
+	}
 	d.placing.step((*placer.Machine).Begin)
 	d.matching.step((*matchdriver.Driver).Begin)
 	for i := range d.led {
@@ -65,6 +72,9 @@ func (d *driver) remind(number int) {
 func (d *driver) observe(number int, opening bool, view *region.Machine, facts []event.Fact) {
 	if number == region.CatalogShard && view != nil {
 		d.setCatalog(view)
+	}
+	if d.manager != nil {
+		d.manager.observe(number, view, facts)
 	}
 	if d.leads && opening {
 		if !d.led[number] || !d.node.world.bug.placerForgets {

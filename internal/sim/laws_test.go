@@ -33,7 +33,9 @@ func (m *mirror) lawful(w *world, f event.Fact) error {
 		}
 		switch f.Room {
 		case 0:
-			return nil
+			if w.opts.Machines {
+				broken = w.instanceLaw(m.machine.Catalog(), body)
+			}
 		case region.PlacementsRoom:
 			broken = w.placementLaw(m.machine.Placements(), body)
 		case region.MatchmakingRoom:
@@ -102,7 +104,8 @@ func (w *world) roomLaw(r *fleet.Room, e any) string {
 		return unless(p.Status == fleet.ProcessIdle || p.Status == fleet.ProcessHosting, "the process does not run")
 	case *fleet.ProcessHasEnded:
 		p, law := status(e.ProcessKey), *e
-		if s := w.byKey[serverKey{r.ID(), e.ProcessKey}]; s != nil && s.reported && e.Reason == fleet.EndedCrashed {
+		if s := w.byKey[serverKey{r.ID(), e.ProcessKey}]; s != nil && s.reported &&
+			(s.box != nil || e.Reason == fleet.EndedCrashed) {
 			law.Reason = fleet.EndedItself // its agent knows, so nothing is waited for
 		}
 		g, ok := r.GameSessionAt(p.Session)
@@ -158,6 +161,9 @@ func (w *world) creationLaw(r *fleet.Room, host fleet.Process, e *fleet.GameSess
 	}
 	if host.Status != fleet.ProcessIdle || !host.Connected || host.TerminateBy != 0 {
 		return fmt.Sprintf("the process cannot take a game session: it is %s", described{host})
+	}
+	if w.opts.Machines {
+		return w.beginLaw(host.Compute)
 	}
 	return ""
 }

@@ -59,6 +59,9 @@ func (n *node) start() {
 	cfg.Carry = n.carry(func(end *channel.End) { n.serve.Drop(end) })
 	n.serve = channel.NewServer(cfg, func(to string, p channel.Packet) { n.transmit(to, p) })
 	n.driver = newDriver(n)
+	if m := n.driver.manager; m != nil {
+		m.start()
+	}
 	w.trace.add(w.step, "node %d starts as %s", n.name, n.process)
 	w.moved()
 }
@@ -111,6 +114,11 @@ func (n *node) crash(when string) {
 	w.trace.add(w.step, "node %d crashes %s", n.name, when)
 	w.seen["crash"]++
 	n.driver.end()
+	for _, c := range w.callers {
+		if c.node == n {
+			c.cancel()
+		}
+	}
 	n.process, n.waiting, n.signals, n.paused = "", nil, nil, time.Time{}
 	for _, o := range w.owners {
 		if o.node == n && !o.dead && !o.ended {

@@ -7,6 +7,8 @@ type Options struct {
 	Steps int    // things that are drawn from the seed; default 120
 	Trace bool   // keep each line of the trace, not only the last ones
 	Bug   string // plant this one; "" for none: see Bugs
+
+	Machines bool // EC2-type fleets on machines, and what happens to those
 }
 
 // A Result is what has become of a run.

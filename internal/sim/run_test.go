@@ -34,15 +34,23 @@ func (w *world) run() {
 			w.fail("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	w.found()
-	for range 3 {
-		w.capacity()
+	if w.opts.Machines {
+		w.foundMachines()
+	} else {
+		w.found()
+		for range 3 {
+			w.capacity()
+		}
 	}
 	for w.step = 1; w.step <= w.opts.Steps && w.err == nil; w.step++ {
 		w.draw()
 		w.pass(w.between(0, []time.Duration{5 * time.Millisecond, time.Second, 10 * time.Second}[w.rng.IntN(3)]))
 	}
-	w.conclusion()
+	if w.opts.Machines {
+		w.concludeMachines()
+	} else {
+		w.conclusion()
+	}
 }
 
 // An action is something that the seed may draw.
@@ -83,17 +91,21 @@ var actions = []action{
 	{"wait", 2, (*world).wait},
 }
 
-var weights = func() (sum int) {
+func weightOf(actions []action) (sum int) {
 	for _, a := range actions {
 		sum += a.weight
 	}
 	return sum
-}()
+}
 
 // draw lets one thing happen.
 func (w *world) draw() {
-	n := w.rng.IntN(weights)
-	for _, a := range actions {
+	drawn := actions
+	if w.opts.Machines {
+		drawn = machineActions
+	}
+	n := w.rng.IntN(weightOf(drawn))
+	for _, a := range drawn {
 		if n -= a.weight; n < 0 {
 			w.trace.add(w.step, "%s", a.name)
 			w.seen["do "+a.name]++
@@ -222,6 +234,9 @@ func (w *world) stop() {
 	for _, o := range w.owners {
 		o.dead = true
 		o.cancel()
+	}
+	for _, c := range w.callers {
+		c.cancel()
 	}
 	for slices.ContainsFunc(w.owners, func(o *owner) bool { return !o.ended }) {
 		for _, o := range w.owners {

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/muster-gg/muster/internal/agent/plan"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
 )
@@ -22,6 +23,12 @@ type server struct {
 
 	session string // that it was told to start
 	asking  bool   // it is about to announce a socket
+
+	box   *box  // that it runs on; nil: none, nothing below is set
+	slot  *slot // of the agent that knows it
+	entry plan.Entry
+	port  int
+	begun time.Time
 }
 
 type serverKey struct {
@@ -72,7 +79,8 @@ func (s *server) connect() {
 		case undecided(err):
 			s.w.in(s.w.between(time.Second, 5*time.Second), func(*world) { s.connect() })
 		case err != nil:
-			s.alive, s.open = false, false
+			s.open = false
+			s.die(0)
 		default:
 			s.open = true
 			s.catchUp()
@@ -93,6 +101,9 @@ func (s *server) getReady() {
 			return
 		}
 		s.ready = err == nil
+		if s.ready && s.slot != nil && s.slot.plan != nil {
+			s.slot.plan.Registered(s.key.ID)
+		}
 		s.ask(fleet.IssueToken{Compute: s.key.Compute}, nil)
 	})
 }
@@ -229,11 +240,25 @@ func (s *server) end() {
 
 // stop is the end of the process without a word. If an agent has started it, the agent reports the end.
 func (s *server) stop() {
+	if s.box != nil {
+		s.die(0)
+	}
 	if s.alive {
 		s.alive = false
 		s.drop()
 		if s.w.chance(50) {
 			s.w.in(s.w.between(0, 5*time.Second), func(*world) { s.exited() })
+		}
+	}
+}
+
+// die ends the process with an exit code, which its agent learns.
+func (s *server) die(code int) {
+	if s.alive {
+		s.alive = false
+		s.drop()
+		if s.slot != nil {
+			s.slot.exited(s, code)
 		}
 	}
 }
@@ -283,7 +308,8 @@ func (w *world) roomHappened(room fleet.RoomID, body any) {
 		}
 	case *fleet.ProcessHasEnded:
 		if s := find(e.ProcessKey); s != nil && s.alive && s.open {
-			s.alive, s.open = false, false
+			s.open = false
+			s.die(0)
 		}
 	case *fleet.ProcessLost:
 		if s := find(e.ProcessKey); s != nil && s.alive && s.open {

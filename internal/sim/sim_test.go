@@ -112,7 +112,8 @@ func TestSameSeedSameRun(t *testing.T) {
 	for n := range uint64(20) {
 		t.Run(fmt.Sprintf("seed=%d", n+1), func(t *testing.T) {
 			t.Parallel()
-			first, second := Run(t, n+1, Options{Trace: true}), Run(t, n+1, Options{Trace: true})
+			opts := Options{Trace: true, Machines: n%5 == 4}
+			first, second := Run(t, n+1, opts), Run(t, n+1, opts)
 			for i := range min(len(first.Trace), len(second.Trace)) {
 				if first.Trace[i] != second.Trace[i] {
 					t.Fatalf("line %d is\n%s\nand then\n%s", i, first.Trace[i], second.Trace[i])
@@ -123,6 +124,41 @@ func TestSameSeedSameRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMachines runs seeds of a region with machines. To see one again:
+//
+//	go test ./internal/sim -run TestMachines -v -seed 17
+func TestMachines(t *testing.T) {
+	if *seed != 0 {
+		r := Run(t, *seed, Options{Trace: true, Machines: true})
+		t.Log("\n" + strings.Join(r.Trace, "\n"))
+		if r.Err != nil {
+			t.Fatalf("seed %d: %v", *seed, r.Err)
+		}
+		return
+	}
+	var mu sync.Mutex
+	seen, failed := Seen{}, 0
+	t.Run("seeds", func(t *testing.T) {
+		for n := range uint64(*seeds / 10) {
+			t.Run(fmt.Sprintf("seed=%d", n+1), func(t *testing.T) {
+				t.Parallel()
+				r := Run(t, n+1, Options{Machines: true})
+				mu.Lock()
+				defer mu.Unlock()
+				seen.Add(r.Seen)
+				if r.Err == nil {
+					return
+				}
+				t.Errorf("seed %d: %v", n+1, r.Err)
+				if failed++; failed <= 3 {
+					t.Logf("the last that happened:\n%s", strings.Join(r.Trace, "\n"))
+				}
+			})
+		}
+	})
+	t.Log(seen)
 }
 
 // boundOfBugs is within how many seeds each planted bug has to be found.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -52,6 +53,13 @@ type world struct {
 
 	refusedSeats map[[8]byte]bool // player sessions that an owner said will never be
 	givenSeats   map[[8]byte]bool // those that are stored
+
+	callers []*caller
+	boxes   []*box
+	ids     atomic.Int64         // of what jobs of callers create
+	begunOn map[string]*box      // by instance: where it has begun
+	fleets  map[string]string    // EC2-type fleets that were created, with their instance types
+	idle    map[string]time.Time // by box and instance: since when it is not wanted, while the box is connected
 
 	wake chan struct{} // holds one when an owner has done something
 }
@@ -102,6 +110,13 @@ func newWorld(seed uint64, opts Options) *world {
 	for i := range 2 + w.rng.IntN(3) {
 		id := fleet.ID(fmt.Sprint("fleet-", i%2))
 		w.rooms = append(w.rooms, fleet.RoomID{Fleet: id, Location: fmt.Sprint("custom-", i)})
+	}
+	w.begunOn, w.fleets, w.idle = map[string]*box{}, map[string]string{}, map[string]time.Time{}
+	if opts.Machines {
+		w.rooms = nil
+		for _, n := range w.nodes {
+			n.release = max(n.release, currentRelease)
+		}
 	}
 	for _, n := range w.nodes {
 		n.start()
@@ -192,7 +207,7 @@ func (w *world) settle() {
 	for w.err == nil {
 		synctest.Wait()
 		w.gather()
-		if w.listen() || w.operate() || w.passOn() || w.resume() || w.flush() {
+		if w.listen() || w.operate() || w.passOn() || w.resume() || w.flush() || w.passPushes() || w.carryCalls() {
 			continue
 		}
 		w.inspect()
