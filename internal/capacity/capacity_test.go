@@ -194,3 +194,27 @@ func TestMaxInstances(t *testing.T) {
 		t.Errorf("%d instances, %+v", len(p.Create), p.Short)
 	}
 }
+
+// TestSpare: what fits besides the instances that there are.
+func TestSpare(t *testing.T) {
+	lost, elsewhere := machine("l", 8), machine("e", 8)
+	lost.Available, elsewhere.Location = false, "away"
+	all := []Machine{machine("a", 8), machine("tiny", 1), lost, elsewhere}
+	two, ended := on("a", Idle), on("a", Protected)
+	two.Need, ended.Need, ended.Ended = large, large, true
+	for name, c := range map[string]struct {
+		instances []Instance
+		need      Need
+		want      int
+	}{
+		"empty machines, however small": {nil, large, 4 + 1},
+		"beside an instance":            {[]Instance{two, ended}, large, 3 + 1},
+		"by memory":                     {[]Instance{two}, Need{1000, 10 << 10}, 2 + 1},
+		"too large, but empty":          {[]Instance{two}, Need{64_000, 128 << 10}, 1},
+		"no more than the protocol has": {nil, Need{1, 1}, MaxInstances + MaxInstances},
+	} {
+		if got := Spare(all, c.instances, "home", c.need); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}

@@ -97,7 +97,15 @@ type planner struct {
 
 // Reconcile returns what has to be done for groups, in their order, on the machines of a region.
 func Reconcile(machines []Machine, groups []Group, failed Failed) Plan {
-	p := planner{machines: map[string]*Machine{}, has: map[string][]*Instance{}, failed: failed}
+	p := newPlanner(machines, groups, failed)
+	for i := range groups {
+		p.group(&groups[i])
+	}
+	return p.plan
+}
+
+func newPlanner(machines []Machine, groups []Group, failed Failed) *planner {
+	p := &planner{machines: map[string]*Machine{}, has: map[string][]*Instance{}, failed: failed}
 	for i := range machines {
 		p.machines[machines[i].Name] = &machines[i]
 	}
@@ -109,10 +117,29 @@ func Reconcile(machines []Machine, groups []Group, failed Failed) Plan {
 			}
 		}
 	}
-	for i := range groups {
-		p.group(&groups[i])
+	return p
+}
+
+// Spare returns how many instances more the machines of a location can have now, of a type that needs so much. Ports
+// and operating systems are of builds, and not considered.
+func Spare(machines []Machine, instances []Instance, location string, need Need) (n int) {
+	p := newPlanner(machines, []Group{{Instances: instances}}, nil)
+	for _, name := range p.names {
+		if m := p.machines[name]; m.Location == location && m.Available {
+			n += p.spare(m, need)
+		}
 	}
-	return p.plan
+	return n
+}
+
+// spare returns how many instances more a machine can have.
+func (p *planner) spare(m *Machine, need Need) int {
+	cpus, memory := p.free(m)
+	n := min(MaxInstances-len(p.has[m.Name]), int(cpus/max(need.MilliCPUs, 1)), int(memory/max(need.MemoryMiB, 1)))
+	if len(p.has[m.Name]) == 0 {
+		return max(n, 1)
+	}
+	return max(n, 0)
 }
 
 func (p *planner) group(g *Group) {

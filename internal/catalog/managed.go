@@ -178,6 +178,12 @@ func (s *State) checkManagedLocations(names []string, others int) error {
 	return nil
 }
 
+// SupportsInstances reports whether a location can have instances: it is a custom location, or has machines.
+func (s *State) SupportsInstances(location string) bool {
+	_, custom := s.locations.Get(location)
+	return custom || slices.Contains(s.machineLocations(), location)
+}
+
 // machineLocations returns the names of the locations that have machines.
 func (s *State) machineLocations() []string {
 	names := []string{}

@@ -1,12 +1,17 @@
 package control
 
 import (
+	"cmp"
 	"context"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/muster-gg/muster/internal/capacity"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // DescribeInstances lists the instances of an EC2-type fleet by id, at all its locations or at one.
@@ -56,6 +61,72 @@ func (sh shapes) instance(view *catalog.State, f *catalog.Fleet, i *catalog.Inst
 		}
 	}
 	return out
+}
+
+// DescribeEC2InstanceLimits counts the instances of the type asked for, or of each type that a fleet uses, at a location
+// or in the home Region. The limit of a type is the number that the machines of the location have room for: what there
+// is, and what fits besides.
+func (p *Plane) DescribeEC2InstanceLimits(ctx context.Context,
+	in *wire.DescribeEC2InstanceLimitsInput) (*wire.DescribeEC2InstanceLimitsOutput, error) {
+	view, location := p.Catalog(), cmp.Or(in.Location, p.cfg.Region)
+	if location != p.cfg.Region && !view.SupportsInstances(location) {
+		return nil, fault.New(fault.UnsupportedRegion, "Location %s is not supported: it is no custom location, and no "+
+			"machine has joined there", location)
+	}
+	names := []string{string(in.EC2InstanceType)}
+	if in.EC2InstanceType == "" {
+		names = instanceTypes(view)
+	}
+	list := p.machinesOf(p.machines.List(ctx))
+	present := presentInstances(view)
+	out := &wire.DescribeEC2InstanceLimitsOutput{EC2InstanceLimits: []wire.EC2InstanceLimit{}}
+	for _, name := range names {
+		need, ok := capacity.NeedOf(name)
+		if !ok {
+			return nil, unknownType(name)
+		}
+		n := countOfType(view, name, location)
+		out.EC2InstanceLimits = append(out.EC2InstanceLimits, wire.EC2InstanceLimit{
+			EC2InstanceType: wire.EC2InstanceType(name), Location: location, CurrentInstances: wire.Some(int32(n)),
+			InstanceLimit: wire.Some(int32(n + capacity.Spare(list, present, location, need))),
+		})
+	}
+	return out, nil
+}
+
+// instanceTypes returns the instance types of all fleets, in order.
+func instanceTypes(view *catalog.State) (names []string) {
+	fleets, _ := view.Fleets("", math.MaxInt)
+	for _, f := range fleets {
+		if f.Managed != nil {
+			names = append(names, f.Managed.InstanceType)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// presentInstances returns what the instances of the region need of their machines.
+func presentInstances(view *catalog.State) (list []capacity.Instance) {
+	for _, i := range view.AllInstances() {
+		if f, ok := view.Fleet(i.Fleet); ok && f.Managed != nil {
+			need, _ := capacity.NeedOf(f.Managed.InstanceType)
+			list = append(list, capacity.Instance{ID: i.ID, Machine: i.Machine, Need: need,
+				Ended: i.Stage == catalog.StageEnded})
+		}
+	}
+	return list
+}
+
+// countOfType returns the number of instances of a type at a location.
+func countOfType(view *catalog.State, name, location string) (n int) {
+	for _, i := range view.AllInstances() {
+		f, ok := view.Fleet(i.Fleet)
+		if ok && f.Managed != nil && f.Managed.InstanceType == name && i.Location == location {
+			n++
+		}
+	}
+	return n
 }
 
 // An InstanceRow is an instance for operators.

@@ -298,14 +298,14 @@ func fixedPorts(r *catalog.RuntimeConfiguration) (ports []string) {
 }
 
 // machinesOf returns machines for the comparison.
-func (d *instanceDriver) machinesOf(list []machines.Machine) []capacity.Machine {
+func (p *Plane) machinesOf(list []machines.Machine) []capacity.Machine {
 	all := make([]capacity.Machine, len(list))
 	for i, m := range list {
 		all[i] = capacity.Machine{
 			Name: m.Name, Location: m.Location, Windows: m.Offer.OS == "windows", MilliCPUs: m.Offer.MilliCPUs,
 			MemoryMiB: m.Offer.MemoryMiB, Drained: m.Drained,
 			Available: m.Status == machines.Online && !m.Drained && m.Offer.IP+m.Offer.DNS != "",
-			Lost:      m.Status == machines.Lost && m.Missed >= d.cfg.ReplaceAfter,
+			Lost:      m.Status == machines.Lost && m.Missed >= p.cfg.ReplaceAfter,
 		}
 	}
 	return all

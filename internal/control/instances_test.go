@@ -147,6 +147,9 @@ func TestManagedFleet(t *testing.T) {
 	same(t, at(computes, "ComputeList", 0, "ComputeName"), `"%s"`, in.ID)
 	same(t, at(computes, "ComputeList", 0, "Type"), `"c5.large"`)
 
+	same(t, w.must("DescribeEC2InstanceLimits", object{}), `{"EC2InstanceLimits":[{"EC2InstanceType":"c5.large",`+
+		`"CurrentInstances":1,"InstanceLimit":1,"Location":"%s"}]}`, testRegion)
+
 	session := w.must("CreateGameSession", object{"FleetId": id, "MaximumPlayerSessionCount": 2})
 	arn := text(session, "GameSession", "GameSessionId")
 	if !strings.HasPrefix(arn, "arn:aws:gamelift:"+testRegion+"::gamesession/"+id+"/gsess-") {
@@ -167,4 +170,20 @@ func TestManagedFleet(t *testing.T) {
 		t.Errorf("the events end with %v", codes)
 	}
 	w.await("nothing is wanted", func() bool { return len(b.newest().Instances) == 0 })
+}
+
+// TestInstanceLimits: limits follow from the machines of a location, for any type, before there is a fleet.
+func TestInstanceLimits(t *testing.T) {
+	w := newWorld(t)
+	same(t, w.must("DescribeEC2InstanceLimits", object{}), `{"EC2InstanceLimits":[]}`)
+	w.must("CreateLocation", object{"LocationName": "custom-lab"})
+	w.box("box", 1) // without instances it can have one of any type
+	for location, want := range map[string]int{testRegion: 1, "custom-lab": 0} {
+		in := object{"EC2InstanceType": "r5.xlarge", "Location": location}
+		same(t, w.must("DescribeEC2InstanceLimits", in), `{"EC2InstanceLimits":[{"EC2InstanceType":"r5.xlarge",`+
+			`"CurrentInstances":0,"InstanceLimit":%d,"Location":"%s"}]}`, want, location)
+	}
+	w.refused(fault.UnsupportedRegion, "DescribeEC2InstanceLimits", object{"Location": "eu-west-1"})
+	w.refused(fault.InvalidRequest, "DescribeEC2InstanceLimits", object{"EC2InstanceType": "x1.32xlarge"})
+	w.refused(fault.InvalidRequest, "DescribeEC2InstanceLimits", object{"EC2InstanceType": "abacus"})
 }

@@ -62,9 +62,13 @@ func (p *Plane) checkManaged(in *wire.CreateFleetInput) error {
 		return invalid("PlayerGatewayMode REQUIRED is not supported: players connect to the game server itself")
 	}
 	if _, ok := capacity.NeedOf(string(in.EC2InstanceType)); !ok {
-		return invalid("EC2InstanceType %s is not known to this service", in.EC2InstanceType)
+		return unknownType(string(in.EC2InstanceType))
 	}
 	return nil
+}
+
+func unknownType(name string) error {
+	return invalid("EC2InstanceType %s is not known to this service", name)
 }
 
 // managedRuntime returns the runtime configuration of a new fleet, which older clients give as a launch path.
