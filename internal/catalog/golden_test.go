@@ -24,6 +24,7 @@ func examples() []any {
 	attributes := Attributes{
 		Name: "arena", Description: "duels", Cost: "0.25", ProtectionPolicy: FullProtection,
 		CreationLimit: &CreationLimit{SessionsPerCreator: 3, PeriodMinutes: 15}, MetricGroups: []string{"duels"},
+		GatewayMode: "ENABLED", GatewayProtocol: "IPv4", LogPaths: []string{"/local/game/logs"},
 	}
 	// Both targets at once: the format does not know the rule against it.
 	routing := Routing{Type: RoutingSimple, Fleet: "fleet-1", Message: "closed"}
@@ -90,7 +91,7 @@ func examples() []any {
 		"box-1.example.com", 20000, 29999, "v1.2.3", "linux", "arm64"}, true, t0, 3}
 	managed := &Managed{"build-1", BuildFiles{"6b86b273", "5feceb66", 4000, "WINDOWS_2022", "5.4.0"}, "c5.large",
 		"SPOT", []PortRange{{7000, 7100, "0.0.0.0/0", "UDP"}}, "GENERATED", "arn:aws:iam::111122223333:role/games",
-		"SHARED", "us-west-2", stepBuilding, t0}
+		"SHARED", "us-west-2", stepBuilding, t0, "/local/game/server", "-port 7777"}
 	report := InstanceReport{StageFailed, true, "FLEET_ACTIVATION_FAILED", "five crashes in a row"}
 	instance := Instance{"i-0123456789abcdef0", "fleet-1", "us-west-2", "box-1", "build-1", InstanceActive, t0,
 		t0 + day, "d4735e3a", report}

@@ -187,3 +187,34 @@ func TestInstanceLimits(t *testing.T) {
 	w.refused(fault.InvalidRequest, "DescribeEC2InstanceLimits", object{"EC2InstanceType": "x1.32xlarge"})
 	w.refused(fault.InvalidRequest, "DescribeEC2InstanceLimits", object{"EC2InstanceType": "abacus"})
 }
+
+// TestManagedFleetAttributes: what a fleet was created with is shown.
+func TestManagedFleetAttributes(t *testing.T) {
+	w := newWorld(t, withObjects(t))
+	build, _ := w.readyBuild(t)
+	attributes := func(id string) any {
+		return at(w.must("DescribeFleetAttributes", object{"FleetIds": []string{id}}), "FleetAttributes", 0)
+	}
+	a := attributes(w.managedFleet(build, object{"LogPaths": []string{"/local/game/logs"},
+		"PlayerGatewayMode":          "ENABLED",
+		"PlayerGatewayConfiguration": object{"GameServerIpProtocolSupported": "IPv4"},
+		"InstanceRoleArn":            "arn:aws:iam::111122223333:role/r", "RuntimeConfiguration": nil,
+		"InstanceRoleCredentialsProvider": "SHARED_CREDENTIAL_FILE", "ServerLaunchPath": "/local/game/server",
+		"ServerLaunchParameters": "-x", "CertificateConfiguration": object{"CertificateType": "GENERATED"}}))
+	for member, want := range map[string]string{
+		"LogPaths": `["/local/game/logs"]`, "PlayerGatewayMode": `"ENABLED"`,
+		"PlayerGatewayConfiguration":      `{"GameServerIpProtocolSupported":"IPv4"}`,
+		"InstanceRoleArn":                 `"arn:aws:iam::111122223333:role/r"`,
+		"InstanceRoleCredentialsProvider": `"SHARED_CREDENTIAL_FILE"`, "ServerLaunchPath": `"/local/game/server"`,
+		"ServerLaunchParameters": `"-x"`, "CertificateConfiguration": `{"CertificateType":"GENERATED"}`,
+		"FleetType": `"ON_DEMAND"`, "InstanceType": `"c5.large"`, "OperatingSystem": `"AMAZON_LINUX_2023"`,
+		"ComputeType": `"EC2"`, "BuildId": `"` + build + `"`,
+	} {
+		same(t, at(a, member), "%s", want)
+	}
+	id := w.managedFleet(build, nil)
+	same(t, at(attributes(id), "PlayerGatewayMode"), `"DISABLED"`)
+	w.must("StopFleetActions", object{"FleetId": id, "Actions": []string{"AUTO_SCALING"}})
+	same(t, at(attributes(id), "StoppedActions"), `["AUTO_SCALING"]`)
+	w.refused(fault.InvalidRequest, "CreateFleet", object{"Name": "f", "PlayerGatewayMode": "REQUIRED"})
+}

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/google/uuid"
@@ -58,8 +59,6 @@ func (p *Plane) checkManaged(in *wire.CreateFleetInput) error {
 		return invalid("PeerVpcId and PeerVpcAwsAccountId do not apply: there are no VPCs. Leave them out.")
 	case in.AnywhereConfiguration != nil:
 		return invalid("AnywhereConfiguration does not apply to fleets of compute type EC2. Leave it out.")
-	case in.PlayerGatewayMode == wire.PlayerGatewayModeRequired:
-		return invalid("PlayerGatewayMode REQUIRED is not supported: players connect to the game server itself")
 	}
 	if _, ok := capacity.NeedOf(string(in.EC2InstanceType)); !ok {
 		return unknownType(string(in.EC2InstanceType))
@@ -85,7 +84,8 @@ func managedFrom(in *wire.CreateFleetInput) catalog.Managed {
 		InstanceType: string(in.EC2InstanceType), FleetType: string(in.FleetType),
 		Ports:       portsFrom(in.EC2InboundPermissions),
 		Certificate: string(wire.CertificateTypeDisabled), RoleARN: in.InstanceRoleArn,
-		Credentials: string(in.InstanceRoleCredentialsProvider),
+		Credentials: string(in.InstanceRoleCredentialsProvider), LaunchPath: in.ServerLaunchPath,
+		LaunchParameters: in.ServerLaunchParameters,
 	}
 	if m.FleetType == "" {
 		m.FleetType = string(wire.FleetTypeOnDemand)
@@ -111,6 +111,8 @@ func (sh shapes) addManaged(a *wire.FleetAttributes, m *catalog.Managed) {
 	a.InstanceType, a.FleetType = wire.EC2InstanceType(m.InstanceType), wire.FleetType(m.FleetType)
 	a.OperatingSystem = wire.OperatingSystem(m.Files.OperatingSystem)
 	a.InstanceRoleArn = m.RoleARN
+	a.ServerLaunchPath, a.ServerLaunchParameters = m.LaunchPath, m.LaunchParameters
+	a.PlayerGatewayMode = cmp.Or(a.PlayerGatewayMode, wire.PlayerGatewayModeDisabled)
 	a.InstanceRoleCredentialsProvider = wire.InstanceRoleCredentialsProvider(m.Credentials)
 	a.CertificateConfiguration = &wire.CertificateConfiguration{CertificateType: wire.CertificateType(m.Certificate)}
 }
