@@ -27,6 +27,17 @@ func TestNeedOf(t *testing.T) {
 	}
 }
 
+// TestTypes: what is configured of a type comes before what it has in EC2.
+func TestTypes(t *testing.T) {
+	types := Types{"c5.large": {500, 256}, "p3.2xlarge": {8000, 1}}
+	for name, want := range map[string]Need{"c5.large": {500, 256}, "p3.2xlarge": {8000, 1},
+		"c5.xlarge": {4000, 8 << 10}, "p3.8xlarge": {}} {
+		if need, ok := types.NeedOf(name); ok != (want != Need{}) || ok && need != want {
+			t.Errorf("%s needs %+v, %t", name, need, ok)
+		}
+	}
+}
+
 func machine(name string, cpus int32) Machine {
 	return Machine{Name: name, Location: "home", MilliCPUs: cpus * 1000, MemoryMiB: int64(cpus) * 4096, Available: true}
 }

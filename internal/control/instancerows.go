@@ -78,10 +78,10 @@ func (p *Plane) DescribeEC2InstanceLimits(ctx context.Context,
 		names = instanceTypes(view)
 	}
 	list := p.machinesOf(p.machines.List(ctx))
-	present := presentInstances(view)
+	present := p.presentInstances(view)
 	out := &wire.DescribeEC2InstanceLimitsOutput{EC2InstanceLimits: []wire.EC2InstanceLimit{}}
 	for _, name := range names {
-		need, ok := capacity.NeedOf(name)
+		need, ok := p.cfg.InstanceTypes.NeedOf(name)
 		if !ok {
 			return nil, unknownType(name)
 		}
@@ -107,10 +107,10 @@ func instanceTypes(view *catalog.State) (names []string) {
 }
 
 // presentInstances returns what the instances of the region need of their machines.
-func presentInstances(view *catalog.State) (list []capacity.Instance) {
+func (p *Plane) presentInstances(view *catalog.State) (list []capacity.Instance) {
 	for _, i := range view.AllInstances() {
 		if f, ok := view.Fleet(i.Fleet); ok && f.Managed != nil {
-			need, _ := capacity.NeedOf(f.Managed.InstanceType)
+			need, _ := p.cfg.InstanceTypes.NeedOf(f.Managed.InstanceType)
 			list = append(list, capacity.Instance{ID: i.ID, Machine: i.Machine, Need: need,
 				Ended: i.Stage == catalog.StageEnded})
 		}

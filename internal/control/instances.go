@@ -171,7 +171,7 @@ func (d *instanceDriver) failOverdue(ctx context.Context, f *catalog.Fleet) erro
 func (d *instanceDriver) group(ctx context.Context, view *catalog.State, f *catalog.Fleet, l *catalog.FleetLocation,
 	list []machines.Machine) (capacity.Group, error) {
 	now := d.cfg.Clock.Now()
-	need, _ := capacity.NeedOf(f.Managed.InstanceType)
+	need, _ := d.cfg.InstanceTypes.NeedOf(f.Managed.InstanceType)
 	g := capacity.Group{
 		Fleet: f.ID, Location: l.Location, Desired: int(l.Capacity.Desired), Need: need, Build: buildKey(f.Managed),
 		Windows: isWindows(f.Managed), Ports: fixedPorts(f.Runtime),
@@ -472,7 +472,7 @@ func (p *Plane) wantedInstances(view *catalog.State, machine string) (wanted []p
 		if !ok || f.Managed == nil {
 			continue
 		}
-		need, _ := capacity.NeedOf(f.Managed.InstanceType)
+		need, _ := p.cfg.InstanceTypes.NeedOf(f.Managed.InstanceType)
 		files := f.Managed.Files
 		w := protocol.Instance{
 			ID: i.ID, Fleet: i.Fleet, MilliCPUs: need.MilliCPUs, MemoryMiB: need.MemoryMiB,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
+	"github.com/muster-gg/muster/internal/capacity"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
@@ -183,6 +184,10 @@ func TestInstanceLimits(t *testing.T) {
 		same(t, w.must("DescribeEC2InstanceLimits", in), `{"EC2InstanceLimits":[{"EC2InstanceType":"r5.xlarge",`+
 			`"CurrentInstances":0,"InstanceLimit":%d,"Location":"%s"}]}`, want, location)
 	}
+	w.cfg.InstanceTypes = capacity.Types{"r5.xlarge": {MilliCPUs: 500, MemoryMiB: 128}}
+	same(t, at(w.must("DescribeEC2InstanceLimits", object{"EC2InstanceType": "r5.xlarge"}), "EC2InstanceLimits", 0,
+		"InstanceLimit"), "3")
+	w.cfg.InstanceTypes = nil
 	w.refused(fault.UnsupportedRegion, "DescribeEC2InstanceLimits", object{"Location": "eu-west-1"})
 	w.refused(fault.InvalidRequest, "DescribeEC2InstanceLimits", object{"EC2InstanceType": "x1.32xlarge"})
 	w.refused(fault.InvalidRequest, "DescribeEC2InstanceLimits", object{"EC2InstanceType": "abacus"})

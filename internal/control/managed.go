@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/muster-gg/muster/internal/capacity"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/arn"
@@ -60,7 +59,7 @@ func (p *Plane) checkManaged(in *wire.CreateFleetInput) error {
 	case in.AnywhereConfiguration != nil:
 		return invalid("AnywhereConfiguration does not apply to fleets of compute type EC2. Leave it out.")
 	}
-	if _, ok := capacity.NeedOf(string(in.EC2InstanceType)); !ok {
+	if _, ok := p.cfg.InstanceTypes.NeedOf(string(in.EC2InstanceType)); !ok {
 		return unknownType(string(in.EC2InstanceType))
 	}
 	return nil
