@@ -81,6 +81,7 @@ type Plan struct {
 // A Shortage is why a group has fewer instances than desired.
 type Shortage struct {
 	Fleet, Location, Reason string
+	Missing                 int
 }
 
 // Failed reports whether the last launch of a build on a machine failed.
@@ -154,7 +155,16 @@ func (p *planner) group(g *Group) {
 	case len(live) > g.Desired:
 		p.reduce(live, len(live)-g.Desired)
 	case !g.Held:
-		for n := len(live); n < g.Desired && p.create(g); n++ {
+		p.raise(g, g.Desired-len(live))
+	}
+}
+
+// raise adds n instances to a group, as far as machines can have them.
+func (p *planner) raise(g *Group, n int) {
+	for ; n > 0; n-- {
+		if why, ok := p.create(g); !ok {
+			p.plan.Short = append(p.plan.Short, Shortage{g.Fleet, g.Location, why.reason(g), n})
+			return
 		}
 	}
 }
@@ -193,10 +203,9 @@ func (p *planner) reduce(live []*Instance, n int) {
 	}
 }
 
-// create adds an instance to a group; false if no machine can have it.
-func (p *planner) create(g *Group) bool {
+// create adds an instance to a group; false, and why, if no machine can have it.
+func (p *planner) create(g *Group) (why obstacles, ok bool) {
 	var best *Machine
-	var why obstacles
 	for _, name := range p.names {
 		m := p.machines[name]
 		if p.admits(m, g, &why) && (best == nil || p.compare(m, best, g) < 0) {
@@ -204,14 +213,13 @@ func (p *planner) create(g *Group) bool {
 		}
 	}
 	if best == nil {
-		p.plan.Short = append(p.plan.Short, Shortage{g.Fleet, g.Location, why.reason(g)})
-		return false
+		return why, false
 	}
 	fits := p.fits(best, g.Need)
 	p.plan.Create = append(p.plan.Create, Creation{g.Fleet, g.Location, best.Name, !fits})
 	p.has[best.Name] = append(p.has[best.Name], &Instance{Machine: best.Name, Need: g.Need, Build: g.Build,
 		Ports: g.Ports})
-	return true
+	return why, true
 }
 
 // obstacles count the machines of a location that cannot have an instance, by the reason.

@@ -30,8 +30,8 @@ type CreationLimit struct {
 	PeriodMinutes      int32 `cbor:"2,keyasint,omitempty"`
 }
 
-// Attributes are the attributes of a fleet that clients choose. The numbers of the fields are part of every type that embeds
-// them.
+// Attributes are the attributes of a fleet that clients choose. The numbers of the fields are part of every type that
+// embeds them.
 type Attributes struct {
 	Name             string           `cbor:"20,keyasint,omitempty"`
 	Description      string           `cbor:"21,keyasint,omitempty"`

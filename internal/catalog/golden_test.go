@@ -92,6 +92,7 @@ func examples() []any {
 	managed := &Managed{"build-1", BuildFiles{"6b86b273", "5feceb66", 4000, "WINDOWS_2022", "5.4.0"}, "c5.large",
 		"SPOT", []PortRange{{7000, 7100, "0.0.0.0/0", "UDP"}}, "GENERATED", "arn:aws:iam::111122223333:role/games",
 		"SHARED", "us-west-2", stepBuilding, t0, "/local/game/server", "-port 7777"}
+	shortage := Shortage{2, "No machine has room", t0}
 	report := InstanceReport{StageFailed, true, "FLEET_ACTIVATION_FAILED", "five crashes in a row"}
 	instance := Instance{"i-0123456789abcdef0", "fleet-1", "us-west-2", "box-1", "build-1", InstanceActive, t0,
 		t0 + day, "d4735e3a", report}
@@ -133,7 +134,8 @@ func examples() []any {
 		&SignInTouched{"signin-1", t0, t0 + day},
 		&Location{"custom-office", t0},
 		&Fleet{"fleet-1", StatusTerminated, t0, t0 + day, runtime, managed, attributes},
-		&FleetLocation{"fleet-1", "custom-office", StatusDeleting, Capacity{1, 5, 3}, true, 30},
+		&FleetLocation{"fleet-1", "custom-office", StatusDeleting, Capacity{1, 5, 3}, true, 30,
+			shortage},
 		&logLine,
 		&ComputeClaim{"fleet-1", "host/1", "custom-office"},
 		&Alias{"alias-1", "live", "what players see", routing, t0, t0 + day},
@@ -210,6 +212,10 @@ func examples() []any {
 		&ScalingPolicyActed{"fleet-1", "less when idle", "custom-office", t0},
 		&PortsUpdated{"fleet-1", managed.Ports},
 		&ScalingPolicy{"fleet-1", "less when idle", []ScalingAct{{"custom-office", t0}}, rule},
+		&ShortageSet{"fleet-1", "custom-office", shortage, t0 + day},
+		&AnnouncementsTrimmed{7},
+		&Announced{8},
+		&Announcement{8, t0 + day, "fleet-1", "custom-office", 5, shortage},
 	}
 }
 

@@ -24,8 +24,9 @@ func group(name string, rows []row) []Setting {
 
 // Settings returns the settings of c in the order of the reference. Set changes c.
 func (c *Config) Settings() []Setting {
-	return slices.Concat(c.storage(), c.network(), c.awsAPI(), c.signIn(), c.gameServers(), c.managedFleets(), c.oldServers(), c.events(),
-		c.metricsHistory(), c.Gateway.Settings(), c.Cluster.Settings(), group("Running", c.running()))
+	return slices.Concat(c.storage(), c.network(), c.awsAPI(), c.signIn(), c.gameServers(), c.managedFleets(),
+		c.oldServers(), c.events(), c.metricsHistory(), c.Gateway.Settings(), c.Cluster.Settings(),
+		group("Running", c.running()))
 }
 
 func (c *Config) storage() []Setting {

@@ -16,6 +16,7 @@ type capacityView struct {
 	Listed    bool // the person may read the instances
 	Instances []control.InstanceRow
 	More      bool // there are further instances
+	Shortages []control.ShortageRow
 }
 
 // A locationCapacity is the capacity of a fleet at a location.
@@ -66,7 +67,7 @@ func (v *visit) capacityParts(b *fleetBody) []part {
 			var list control.InstanceList
 			path := v.rowsOf("instances") + "&" + url.Values{"fleet": {b.FleetId}}.Encode()
 			err := v.request("GET", path, nil, &list)
-			c.Instances, c.More = list.Instances, list.NextToken != ""
+			c.Instances, c.More, c.Shortages = list.Instances, list.NextToken != "", list.Shortages
 			return err
 		}})
 	}

@@ -29,7 +29,9 @@ func (w *world) managedFleet() {
 		{Name: "rule", MetricName: wire.MetricNameIdleInstances, ComparisonOperator: "GreaterThanThreshold",
 			Threshold: wire.Some(3.0), EvaluationPeriods: n(15), ScalingAdjustmentType: "ChangeInCapacity",
 			ScalingAdjustment: n(-1)}}}
-	w.answers["GET /v1/instances"] = `{"instances":[{"instanceId":"i-1","machine":"box-1"}],"nextToken":"t"}`
+	w.answers["GET /v1/instances"] = `{"instances":[{"instanceId":"i-1","machine":"box-1"}],"nextToken":"t",` +
+		`"shortages":[{"fleetId":"fleet-1","location":"custom-a","missing":3,"reason":"No room <here>.",` +
+		`"since":"2026-11-25T11:58:00Z"}]}`
 }
 
 func TestFleetCapacity(t *testing.T) {
@@ -39,7 +41,8 @@ func TestFleetCapacity(t *testing.T) {
 	w.shows("GET", page+"?tab=capacity", nil, 200, ">31<", ">32<", ">33<", ">34<", ">35<", ">36<", ">37<",
 		"to zero after 45 min", "scaling stopped", "Start scaling in custom-a", `value="31"`,
 		"PercentAvailableGameSessions stays at 20.5", "IdleInstances GreaterThanThreshold 3 for 15 min: "+
-			"ChangeInCapacity -1", "i-1", "box-1", "All instances of the fleet")
+			"ChangeInCapacity -1", "i-1", "box-1", "All instances of the fleet",
+		"has 3 instances fewer than desired at custom-a", "2 m 0 s ago", "No room &lt;here&gt;.")
 	w.fails["muster:MachineRead"] = denied
 	if text := w.shows("GET", page+"?tab=capacity", nil, 200); strings.Contains(text, "box-1") {
 		t.Error("instances are shown to a person who may not read them")
@@ -55,7 +58,8 @@ func TestFleetCapacity(t *testing.T) {
 	}
 	w.fails["UpdateFleetCapacity"] = fault.New(fault.InvalidRequest, "Desired is above the maximum.")
 	form.Set("desired", "99")
-	w.shows("POST", page+"/capacity", form, 400, "Desired is above the maximum.", `value="99"`, "<details class=\"act\" open>")
+	w.shows("POST", page+"/capacity", form, 400, "Desired is above the maximum.", `value="99"`,
+		"<details class=\"act\" open>")
 	form.Set("desired", "many")
 	w.shows("POST", page+"/capacity", form, 400, "type numbers of instances")
 

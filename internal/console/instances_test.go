@@ -14,7 +14,8 @@ func TestInstances(t *testing.T) {
 		`"failureCode":"FLEET_VALIDATION_EXECUTABLE_RUNTIME_FAILURE","failure":"no such file","processes":2,` +
 		`"creationTime":"2026-11-25T11:58:00Z"}],"nextToken":"t&"}`
 	w.shows("GET", "/console/instances?status=PENDING&machine=box-1", nil, 200, "i-1", "fleet-1", "custom-a", "box-1",
-		"build-1", "c5.large", "FAILED", "EXECUTABLE_RUNTIME_FAILURE", "no such file", "<td class=\"n\">2</td>", "2 m 0 s",
+		"build-1", "c5.large", "FAILED", "EXECUTABLE_RUNTIME_FAILURE", "no such file", "<td class=\"n\">2</td>",
+		"2 m 0 s",
 		"<option selected>PENDING</option>", "machine=box-1&amp;next=t%26&amp;status=PENDING",
 		"/console/fleets/fleet-1?tab=computes&amp;compute=i-1#processes")
 }

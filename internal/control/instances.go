@@ -31,8 +31,6 @@ const (
 	// readyLimit is how long the processes of a new fleet may take until the first is ready: the limits of the server
 	// SDK for InitSDK and for ProcessReady.
 	readyLimit = 10 * time.Minute
-	// shortInterval is the time after which a shortage that remains is reported again.
-	shortInterval = time.Hour
 	// The time between an instance that has failed in an ACTIVE fleet and its successor doubles from the first to the
 	// second value.
 	firstRetry, lastRetry = 10 * time.Second, 10 * time.Minute
@@ -47,9 +45,8 @@ const (
 // An instanceDriver runs capacity.Reconcile on the node that leads. What it remembers may be lost: it only delays.
 type instanceDriver struct {
 	*Plane
-	failed   map[string]bool      // by machine and build: its last launch there failed
-	retries  map[string]delay     // by fleet and location
-	shortage map[string]time.Time // by the reason: when it was last reported
+	failed  map[string]bool  // by machine and build: its last launch there failed
+	retries map[string]delay // by fleet and location
 }
 
 // A delay is the failures of instances in a row.
@@ -82,7 +79,7 @@ const instancePrefix = "i-" // begins the ids of instances
 
 // runInstances compares the instances with what is desired, until ctx is done.
 func (p *Plane) runInstances(ctx context.Context) error {
-	d := &instanceDriver{p, map[string]bool{}, map[string]delay{}, map[string]time.Time{}}
+	d := &instanceDriver{p, map[string]bool{}, map[string]delay{}}
 	timer := p.cfg.Clock.NewTimer(reviewInterval)
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -128,6 +125,7 @@ func (d *instanceDriver) review(ctx context.Context) {
 		return d.failed[machine+"/"+build]
 	})
 	d.apply(ctx, &plan, view)
+	d.reportShort(ctx, groups, plan.Short)
 }
 
 func (d *instanceDriver) check(err error, fleet string) {
@@ -329,9 +327,6 @@ func (d *instanceDriver) apply(ctx context.Context, plan *capacity.Plan, view *c
 			d.check(d.create(ctx, &c), c.Fleet)
 		}
 	}
-	for _, s := range plan.Short {
-		d.check(d.reportShort(ctx, &s), s.Fleet)
-	}
 }
 
 // create adds an instance, with its compute.
@@ -454,15 +449,24 @@ func (d *instanceDriver) reportLost(ctx context.Context, i *catalog.Instance) er
 			"Machine %s is lost. Instance %s is replaced on another machine.", i.Machine, i.ID)})
 }
 
-// reportShort records why a fleet has fewer instances than desired, from time to time.
-func (d *instanceDriver) reportShort(ctx context.Context, s *capacity.Shortage) error {
-	now, key := d.cfg.Clock.Now(), s.Fleet+"/"+s.Location+"/"+s.Reason
-	if last, ok := d.shortage[key]; ok && now.Sub(last) < shortInterval {
-		return nil
+// reportShort stores the shortages that begin, change or end. Those of groups that get no instances now are not known.
+func (d *instanceDriver) reportShort(ctx context.Context, groups []capacity.Group, found []capacity.Shortage) {
+	for i := range groups {
+		g := &groups[i]
+		l, ok := d.Catalog().FleetLocation(g.Fleet, g.Location)
+		if !ok || g.Held && !g.Closed || ctx.Err() != nil {
+			continue
+		}
+		c := catalog.SetShortage{Fleet: g.Fleet, Location: g.Location, EventID: uuid.NewString()}
+		for _, s := range found {
+			if s.Fleet == g.Fleet && s.Location == g.Location {
+				c.Missing, c.Reason = int32(s.Missing), s.Reason //nolint:gosec // the desired number has 32 bits
+			}
+		}
+		if c.Missing != l.Shortage.Missing || c.Reason != l.Shortage.Reason {
+			d.check(d.Change(ctx, c), g.Fleet)
+		}
 	}
-	d.shortage[key] = now
-	return d.Change(ctx, catalog.RecordFleetEvent{Fleet: s.Fleet, ID: uuid.NewString(), Code: "GENERIC_EVENT",
-		Message: "The fleet has fewer instances than desired. " + s.Reason})
 }
 
 // wantedInstances returns what a machine has to run.

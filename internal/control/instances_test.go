@@ -1,6 +1,8 @@
 package control
 
 import (
+	"bytes"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
 	"github.com/muster-gg/muster/internal/capacity"
 	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/journal/memory"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -222,4 +225,42 @@ func TestManagedFleetAttributes(t *testing.T) {
 	w.must("StopFleetActions", object{"FleetId": id, "Actions": []string{"AUTO_SCALING"}})
 	same(t, at(attributes(id), "StoppedActions"), `["AUTO_SCALING"]`)
 	w.refused(fault.InvalidRequest, "CreateFleet", object{"Name": "f", "PlayerGatewayMode": "REQUIRED"})
+}
+
+// TestShortage: instances that fit on no machine are shown, and announced when they are missing and when they are not
+// any more.
+func TestShortage(t *testing.T) {
+	feed := memory.NewFeed()
+	w := newWorld(t, withObjects(t), func(w *world) { w.config.Feed = feed })
+	build, _ := w.readyBuild(t)
+	id := w.managedFleet(build, nil)
+	events := func() string {
+		var all bytes.Buffer
+		if err := feed.Read(w.ctx, 0, func(_ uint64, data []byte) bool { all.Write(data); return true }); err != nil {
+			t.Fatal(err)
+		}
+		return all.String()
+	}
+	announced := func(kind string, missing int) func() bool {
+		return func() bool {
+			return strings.Contains(events(), `"detail-type":"Muster Capacity Event","source":"muster",`) &&
+				strings.Contains(events(), fmt.Sprintf(`"detail":{"type":"muster.capacity.%s","fleetId":"%s","location":"%s",`+
+					`"desiredInstances":1,"missingInstances":%d`, kind, id, testRegion, missing))
+		}
+	}
+	w.await("the shortage is announced", announced("short", 1))
+	list, err := w.Instances(w.ctx, InstanceQuery{Fleet: id, Limit: 9})
+	if err != nil || len(list.Shortages) != 1 || list.Shortages[0].Missing != 1 ||
+		!strings.Contains(list.Shortages[0].Reason, "No machine has joined") {
+		t.Errorf("the shortages are %+v, %v", list, err)
+	}
+	if list, err = w.Instances(w.ctx, InstanceQuery{Fleet: "fleet-other", Limit: 9}); err != nil || list.Shortages != nil {
+		t.Errorf("of another fleet: %+v, %v", list, err)
+	}
+	w.box("box", 1)
+	w.await("its end is announced", announced("restored", 0))
+	if n := strings.Count(events(), "muster.capacity"); n != 2 {
+		t.Errorf("%d announcements: %s", n, events())
+	}
+	w.advance("the announcements are removed", time.Second, func() bool { return len(w.Catalog().Announcements(0, 9)) == 0 })
 }
