@@ -193,8 +193,8 @@ func check(t *testing.T, seed uint64, all []Machine, g *Group, p Plan) {
 			t.Errorf("seed %d: an instance on %+v, which has %d", seed, all[i], before)
 		}
 	}
-	if live < g.Desired && len(p.Short) == 0 {
-		t.Errorf("seed %d: %d instances of %d desired, and no shortage", seed, live, g.Desired)
+	if live < g.Desired && (len(p.Short) != 1 || p.Short[0].Missing != g.Desired-live) {
+		t.Errorf("seed %d: %d instances of %d desired, and the shortages %+v", seed, live, g.Desired, p.Short)
 	}
 }
 

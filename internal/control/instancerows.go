@@ -64,8 +64,8 @@ func (sh shapes) instance(view *catalog.State, f *catalog.Fleet, i *catalog.Inst
 }
 
 // DescribeEC2InstanceLimits counts the instances of the type asked for, or of each type that a fleet uses, at a
-// location or in the home Region. The limit of a type is the number that the machines of the location have room for: what there
-// is, and what fits besides.
+// location or in the home Region. The limit of a type is the number that the machines of the location have room for:
+// what there is, and what fits besides.
 func (p *Plane) DescribeEC2InstanceLimits(ctx context.Context,
 	in *wire.DescribeEC2InstanceLimitsInput) (*wire.DescribeEC2InstanceLimitsOutput, error) {
 	view, location := p.Catalog(), cmp.Or(in.Location, p.cfg.Region)

@@ -460,7 +460,7 @@ func (d *instanceDriver) reportShort(ctx context.Context, groups []capacity.Grou
 		c := catalog.SetShortage{Fleet: g.Fleet, Location: g.Location, EventID: uuid.NewString()}
 		for _, s := range found {
 			if s.Fleet == g.Fleet && s.Location == g.Location {
-				c.Missing, c.Reason = int32(s.Missing), s.Reason //nolint:gosec // the desired number has 32 bits
+				c.Missing, c.Reason = int32(s.Missing), s.Reason
 			}
 		}
 		if c.Missing != l.Shortage.Missing || c.Reason != l.Shortage.Reason {

@@ -244,8 +244,8 @@ func TestShortage(t *testing.T) {
 	announced := func(kind string, missing int) func() bool {
 		return func() bool {
 			return strings.Contains(events(), `"detail-type":"Muster Capacity Event","source":"muster",`) &&
-				strings.Contains(events(), fmt.Sprintf(`"detail":{"type":"muster.capacity.%s","fleetId":"%s","location":"%s",`+
-					`"desiredInstances":1,"missingInstances":%d`, kind, id, testRegion, missing))
+				strings.Contains(events(), fmt.Sprintf(`"detail":{"type":"muster.capacity.%s","fleetId":"%s",`+
+					`"location":"%s","desiredInstances":1,"missingInstances":%d`, kind, id, testRegion, missing))
 		}
 	}
 	w.await("the shortage is announced", announced("short", 1))
@@ -254,7 +254,8 @@ func TestShortage(t *testing.T) {
 		!strings.Contains(list.Shortages[0].Reason, "No machine has joined") {
 		t.Errorf("the shortages are %+v, %v", list, err)
 	}
-	if list, err = w.Instances(w.ctx, InstanceQuery{Fleet: "fleet-other", Limit: 9}); err != nil || list.Shortages != nil {
+	list, err = w.Instances(w.ctx, InstanceQuery{Fleet: "fleet-other", Limit: 9})
+	if err != nil || list.Shortages != nil {
 		t.Errorf("of another fleet: %+v, %v", list, err)
 	}
 	w.box("box", 1)
@@ -262,5 +263,7 @@ func TestShortage(t *testing.T) {
 	if n := strings.Count(events(), "muster.capacity"); n != 2 {
 		t.Errorf("%d announcements: %s", n, events())
 	}
-	w.advance("the announcements are removed", time.Second, func() bool { return len(w.Catalog().Announcements(0, 9)) == 0 })
+	w.advance("the announcements are removed", time.Second, func() bool {
+		return len(w.Catalog().Announcements(0, 9)) == 0
+	})
 }
