@@ -51,7 +51,6 @@ func regionPages(placement, build string) []regionPage {
 		{"/console/builds/" + build, []string{"It waits for its files", "Delete build"}},
 		{"/console/instances", []string{"No instance", "aws gamelift create-fleet"}},
 		{"/console/output", []string{"Which output?"}},
-		{"/console/output?id=nothing", []string{"NotFoundException"}},
 		{"/console/machines", []string{"No machine", "muster machine token create"}},
 		{"/console/cluster", []string{"This service runs alone", "NATS", "Append p50"}},
 		{"/console/settings", []string{"open-console"}},
