@@ -261,6 +261,16 @@ func TestTypedExceptions(t *testing.T) {
 			})
 			return err
 		}, isA[*types.InvalidRequestException], ""},
+		{"instance limits of an unknown location", func() error {
+			_, err := c.DescribeEC2InstanceLimits(ctx,
+				&gamelift.DescribeEC2InstanceLimitsInput{Location: new("eu-west-1")})
+			return err
+		}, isA[*types.UnsupportedRegionException], "eu-west-1"},
+		{"instance limits of an unknown type", func() error {
+			_, err := c.DescribeEC2InstanceLimits(ctx,
+				&gamelift.DescribeEC2InstanceLimitsInput{EC2InstanceType: "abacus"})
+			return err
+		}, isA[*types.InvalidRequestException], "abacus"},
 		{"operation of a later release", func() error {
 			_, err := c.CreateScript(ctx, &gamelift.CreateScriptInput{Name: new("script")})
 			return err

@@ -49,6 +49,8 @@ func regionPages(placement, build string) []regionPage {
 		{"/console/events", []string{"MatchmakingSearching"}},
 		{"/console/builds", []string{"INITIALIZED", hostile}},
 		{"/console/builds/" + build, []string{"It waits for its files", "Delete build"}},
+		{"/console/instances", []string{"No instance", "aws gamelift create-fleet"}},
+		{"/console/output", []string{"Which output?"}},
 		{"/console/machines", []string{"No machine", "muster machine token create"}},
 		{"/console/cluster", []string{"This service runs alone", "NATS", "Append p50"}},
 		{"/console/settings", []string{"open-console"}},

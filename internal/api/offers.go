@@ -117,7 +117,8 @@ var Families = []Family{
 		full(wire.OpDescribeScalingPolicies),
 		full(wire.OpStartFleetActions),
 		full(wire.OpStopFleetActions),
-		refused(wire.OpDescribeEC2InstanceLimits, fault.InvalidRequest, "There are no managed EC2 instances."),
+		partly(wire.OpDescribeEC2InstanceLimits, "Of the instance types that fleets use, or the one asked for. The "+
+			"limit is how many instances the machines of the location have room for, with those that there are."),
 	}},
 	{Name: "Computes", Offers: []Offer{
 		full(wire.OpRegisterCompute),

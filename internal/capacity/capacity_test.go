@@ -27,6 +27,17 @@ func TestNeedOf(t *testing.T) {
 	}
 }
 
+// TestTypes: what is configured of a type comes before what it has in EC2.
+func TestTypes(t *testing.T) {
+	types := Types{"c5.large": {500, 256}, "p3.2xlarge": {8000, 1}}
+	for name, want := range map[string]Need{"c5.large": {500, 256}, "p3.2xlarge": {8000, 1},
+		"c5.xlarge": {4000, 8 << 10}, "p3.8xlarge": {}} {
+		if need, ok := types.NeedOf(name); ok != (want != Need{}) || ok && need != want {
+			t.Errorf("%s needs %+v, %t", name, need, ok)
+		}
+	}
+}
+
 func machine(name string, cpus int32) Machine {
 	return Machine{Name: name, Location: "home", MilliCPUs: cpus * 1000, MemoryMiB: int64(cpus) * 4096, Available: true}
 }
@@ -184,8 +195,8 @@ func check(t *testing.T, seed uint64, all []Machine, g *Group, p Plan) {
 			t.Errorf("seed %d: an instance on %+v, which has %d", seed, all[i], before)
 		}
 	}
-	if live < g.Desired && len(p.Short) == 0 {
-		t.Errorf("seed %d: %d instances of %d desired, and no shortage", seed, live, g.Desired)
+	if live < g.Desired && (len(p.Short) != 1 || p.Short[0].Missing != g.Desired-live) {
+		t.Errorf("seed %d: %d instances of %d desired, and the shortages %+v", seed, live, g.Desired, p.Short)
 	}
 }
 
@@ -194,5 +205,29 @@ func TestMaxInstances(t *testing.T) {
 	p := Reconcile([]Machine{machine("huge", 4096)}, []Group{group(MaxInstances + 5)}, never)
 	if len(p.Create) != MaxInstances || len(p.Short) != 1 {
 		t.Errorf("%d instances, %+v", len(p.Create), p.Short)
+	}
+}
+
+// TestSpare: what fits besides the instances that there are.
+func TestSpare(t *testing.T) {
+	lost, elsewhere := machine("l", 8), machine("e", 8)
+	lost.Available, elsewhere.Location = false, "away"
+	all := []Machine{machine("a", 8), machine("tiny", 1), lost, elsewhere}
+	two, ended := on("a", Idle), on("a", Protected)
+	two.Need, ended.Need, ended.Ended = large, large, true
+	for name, c := range map[string]struct {
+		instances []Instance
+		need      Need
+		want      int
+	}{
+		"empty machines, however small": {nil, large, 4 + 1},
+		"beside an instance":            {[]Instance{two, ended}, large, 3 + 1},
+		"by memory":                     {[]Instance{two}, Need{1000, 10 << 10}, 2 + 1},
+		"too large, but empty":          {[]Instance{two}, Need{64_000, 128 << 10}, 1},
+		"no more than the protocol has": {nil, Need{1, 1}, MaxInstances + MaxInstances},
+	} {
+		if got := Spare(all, c.instances, "home", c.need); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
 	}
 }

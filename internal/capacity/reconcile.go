@@ -83,6 +83,7 @@ type Plan struct {
 // A Shortage is why a group has fewer instances than desired.
 type Shortage struct {
 	Fleet, Location, Reason string
+	Missing                 int
 }
 
 // Failed reports whether the last launch of a build on a machine failed.
@@ -99,7 +100,15 @@ type planner struct {
 
 // Reconcile returns what has to be done for groups, in their order, on the machines of a region.
 func Reconcile(machines []Machine, groups []Group, failed Failed) Plan {
-	p := planner{machines: map[string]*Machine{}, has: map[string][]*Instance{}, failed: failed}
+	p := newPlanner(machines, groups, failed)
+	for i := range groups {
+		p.group(&groups[i])
+	}
+	return p.plan
+}
+
+func newPlanner(machines []Machine, groups []Group, failed Failed) *planner {
+	p := &planner{machines: map[string]*Machine{}, has: map[string][]*Instance{}, failed: failed}
 	for i := range machines {
 		p.machines[machines[i].Name] = &machines[i]
 	}
@@ -111,10 +120,29 @@ func Reconcile(machines []Machine, groups []Group, failed Failed) Plan {
 			}
 		}
 	}
-	for i := range groups {
-		p.group(&groups[i])
+	return p
+}
+
+// Spare returns how many instances more the machines of a location can have now, of a type that needs so much. Ports
+// and operating systems are of builds, and not considered.
+func Spare(machines []Machine, instances []Instance, location string, need Need) (n int) {
+	p := newPlanner(machines, []Group{{Instances: instances}}, nil)
+	for _, name := range p.names {
+		if m := p.machines[name]; m.Location == location && m.Available {
+			n += p.spare(m, need)
+		}
 	}
-	return p.plan
+	return n
+}
+
+// spare returns how many instances more a machine can have.
+func (p *planner) spare(m *Machine, need Need) int {
+	cpus, memory := p.free(m)
+	n := min(MaxInstances-len(p.has[m.Name]), int(cpus/max(need.MilliCPUs, 1)), int(memory/max(need.MemoryMiB, 1)))
+	if len(p.has[m.Name]) == 0 {
+		return max(n, 1)
+	}
+	return max(n, 0)
 }
 
 func (p *planner) group(g *Group) {
@@ -132,7 +160,16 @@ func (p *planner) group(g *Group) {
 	case len(live) > g.Desired:
 		p.reduce(live, len(live)-g.Desired)
 	case !g.Held:
-		for n := len(live); n < g.Desired && p.create(g); n++ {
+		p.raise(g, g.Desired-len(live))
+	}
+}
+
+// raise adds n instances to a group, as far as machines can have them.
+func (p *planner) raise(g *Group, n int) {
+	for ; n > 0; n-- {
+		if why, ok := p.create(g); !ok {
+			p.plan.Short = append(p.plan.Short, Shortage{g.Fleet, g.Location, why.reason(g), n})
+			return
 		}
 	}
 }
@@ -171,10 +208,9 @@ func (p *planner) reduce(live []*Instance, n int) {
 	}
 }
 
-// create adds an instance to a group; false if no machine can have it.
-func (p *planner) create(g *Group) bool {
+// create adds an instance to a group; false, and why, if no machine can have it.
+func (p *planner) create(g *Group) (why obstacles, ok bool) {
 	var best *Machine
-	var why obstacles
 	for _, name := range p.names {
 		m := p.machines[name]
 		if p.admits(m, g, &why) && (best == nil || p.compare(m, best, g) < 0) {
@@ -182,14 +218,13 @@ func (p *planner) create(g *Group) bool {
 		}
 	}
 	if best == nil {
-		p.plan.Short = append(p.plan.Short, Shortage{g.Fleet, g.Location, why.reason(g)})
-		return false
+		return why, false
 	}
 	fits := p.fits(best, g.Need)
 	p.plan.Create = append(p.plan.Create, Creation{g.Fleet, g.Location, best.Name, !fits})
 	p.has[best.Name] = append(p.has[best.Name], &Instance{Machine: best.Name, Need: g.Need, Build: g.Build,
 		Ports: g.Ports})
-	return true
+	return why, true
 }
 
 // obstacles count the machines of a location that cannot have an instance, by the reason.

@@ -25,6 +25,18 @@ var burstable = map[string]Need{
 // oneCPU are the types of family t2 that have one CPU instead of two.
 var oneCPU = map[string]bool{"nano": true, "micro": true, "small": true}
 
+// Types are what instances of types need, where it is not what they have in EC2. Types that this package does not know
+// can be among them.
+type Types map[string]Need
+
+// NeedOf returns what an instance of a type needs; false if that is not known.
+func (t Types) NeedOf(instanceType string) (Need, bool) {
+	if need, ok := t[instanceType]; ok {
+		return need, true
+	}
+	return NeedOf(instanceType)
+}
+
 // NeedOf returns what an instance of a type needs, by the name of the type; false if the name says nothing.
 func NeedOf(instanceType string) (Need, bool) {
 	family, size, ok := strings.Cut(instanceType, ".")

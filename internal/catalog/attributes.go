@@ -17,6 +17,9 @@ const (
 	FullProtection ProtectionPolicy = "FullProtection"
 )
 
+// maxLogPaths is the maximum number of log paths of a fleet.
+const maxLogPaths = 50
+
 // defaultMetricGroup is the metric group of a fleet without one.
 const defaultMetricGroup = "default"
 
@@ -27,8 +30,8 @@ type CreationLimit struct {
 	PeriodMinutes      int32 `cbor:"2,keyasint,omitempty"`
 }
 
-// Attributes are the changeable attributes of a fleet. The numbers of the fields are part of every type that embeds
-// them.
+// Attributes are the attributes of a fleet that clients choose. The numbers of the fields are part of every type that
+// embeds them.
 type Attributes struct {
 	Name             string           `cbor:"20,keyasint,omitempty"`
 	Description      string           `cbor:"21,keyasint,omitempty"`
@@ -36,6 +39,11 @@ type Attributes struct {
 	ProtectionPolicy ProtectionPolicy `cbor:"23,keyasint,omitempty"`
 	CreationLimit    *CreationLimit   `cbor:"24,keyasint,omitempty"` // nil: no limit
 	MetricGroups     []string         `cbor:"25,keyasint,omitempty"`
+
+	// As given at the creation, and without effect.
+	GatewayMode     string   `cbor:"26,keyasint,omitempty"` // of player gateways: DISABLED or ENABLED
+	GatewayProtocol string   `cbor:"27,keyasint,omitempty"` // of the game server behind one
+	LogPaths        []string `cbor:"28,keyasint,omitempty"`
 }
 
 // UpdateFleetAttributes changes the attributes that are not nil. NotFound, InvalidFleetStatus unless the fleet is
@@ -108,6 +116,10 @@ func (a Attributes) check(limits Limits) error {
 		return fault.New(fault.InvalidRequest, "Cost must be a decimal number with at most five digits on either side "+
 			"of the point, such as 0.25")
 	}
+	if len(a.LogPaths) > maxLogPaths {
+		return fault.New(fault.InvalidRequest, "LogPaths has %d elements; the maximum is %d", len(a.LogPaths),
+			maxLogPaths)
+	}
 	l := a.CreationLimit
 	if l == nil || *l == (CreationLimit{}) {
 		return nil
@@ -141,6 +153,7 @@ func (a Attributes) normal() Attributes {
 	} else {
 		a.MetricGroups = slices.Clone(a.MetricGroups)
 	}
+	a.LogPaths = slices.Clone(a.LogPaths)
 	return a
 }
 

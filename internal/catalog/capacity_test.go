@@ -283,7 +283,7 @@ func (w *world) scalingCommand() Command {
 		}
 		return ptr(w.r.Int32N(6))
 	}
-	switch w.r.IntN(10) {
+	switch w.r.IntN(14) {
 	case 0, 1, 2:
 		c := SetCapacity{Fleet: id, Location: location, Min: number(), Max: number(), Desired: number(),
 			EventID: w.id()}
@@ -291,8 +291,8 @@ func (w *world) scalingCommand() Command {
 			c.ZeroMinutes = number()
 		}
 		return c
-	case 3, 4:
-		return Scale{id, location, w.r.Int32N(4), w.r.Int32N(6), "load", []string{name}, w.id()}
+	case 3, 4, 12:
+		return Scale{id, location, w.r.Int32N(3), w.r.Int32N(6), "load", []string{name}, w.id()}
 	case 5:
 		return StopScaling{id, location, w.chance(2)}
 	case 6, 7:
@@ -303,6 +303,10 @@ func (w *world) scalingCommand() Command {
 		return PutScalingPolicy{id, name, rule}
 	case 8:
 		return DeleteScalingPolicy{id, name}
+	case 9, 10:
+		return SetShortage{id, location, w.r.Int32N(3) - 1, "no room", w.id()}
+	case 11:
+		return TrimAnnouncements{w.r.Uint64N(9)}
 	}
 	ports := manyPorts(5)
 	return UpdatePorts{id, ports[w.r.IntN(5):], ports[:w.r.IntN(2)]}

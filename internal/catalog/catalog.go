@@ -47,6 +47,9 @@ type State struct {
 	instances      btree.Map[string, *Instance]
 
 	scalingPolicies btree.Map[string, *ScalingPolicy] // by fleet, name
+
+	announcements btree.Map[uint64, *Announcement] // that are not in the event feed
+	announced     uint64                           // the number of the newest announcement
 	accessState
 
 	// Derived from the records above, not stored.
@@ -94,6 +97,7 @@ func (s *State) Copy() *State {
 	c.referred = *s.referred.Copy()
 	c.instances = *s.instances.Copy()
 	c.scalingPolicies = *s.scalingPolicies.Copy()
+	c.announcements = *s.announcements.Copy()
 	c.instancesAt = *s.instancesAt.Copy()
 	c.instancesOn = *s.instancesOn.Copy()
 	return &c
@@ -122,7 +126,7 @@ func (s *State) Snapshot(write func(body any) error) error {
 		records(&s.providers), records(&s.signIns), records(&s.views),
 		records(&s.builds), records(&s.buckets), records(&s.objects),
 		records(&s.machines), records(&s.machineTokens), records(&s.instances),
-		records(&s.scalingPolicies),
+		records(&s.scalingPolicies), s.recordAnnouncements,
 	} {
 		if err := family(write); err != nil {
 			return err
@@ -153,6 +157,10 @@ func (s *State) Restore(body any) error {
 		s.fleetLocations.Set(join(r.Fleet, r.Location), r)
 	case *FleetEvent:
 		s.putFleetEvent(r)
+	case *Announced:
+		s.announced = r.Seq
+	case *Announcement:
+		s.announcements.Set(r.Seq, r)
 	case *ComputeClaim:
 		s.putCompute(r)
 	case *Alias:

@@ -138,6 +138,11 @@ var Events = []event.Entry{
 	{Number: 574, Type: (*ScalingPolicyActed)(nil), Level: ScalingLevel},
 	{Number: 575, Type: (*PortsUpdated)(nil), Level: ScalingLevel},
 	{Number: 580, Type: (*ScalingPolicy)(nil), Level: ScalingLevel},
+
+	{Number: 610, Type: (*ShortageSet)(nil), Level: InstanceLevel},
+	{Number: 611, Type: (*AnnouncementsTrimmed)(nil), Level: InstanceLevel},
+	{Number: 612, Type: (*Announced)(nil), Level: InstanceLevel},
+	{Number: 613, Type: (*Announcement)(nil), Level: InstanceLevel},
 }
 
 // Commands lists the types of commands (1–99). A number is never reused; it is unrelated to the numbers of events. See
@@ -225,4 +230,6 @@ var Commands = []event.Entry{
 	{Number: 83, Type: (*PutScalingPolicy)(nil), Level: ScalingLevel},
 	{Number: 84, Type: (*DeleteScalingPolicy)(nil), Level: ScalingLevel},
 	{Number: 85, Type: (*UpdatePorts)(nil), Level: ScalingLevel},
+	{Number: 86, Type: (*SetShortage)(nil), Level: InstanceLevel},
+	{Number: 87, Type: (*TrimAnnouncements)(nil), Level: InstanceLevel},
 }

@@ -25,6 +25,7 @@ const (
 	codeFleetDeleted          = "FLEET_DELETED"
 	codeProtectionUpdated     = "FLEET_NEW_GAME_SESSION_PROTECTION_POLICY_UPDATED"
 	codeFleetScaling          = "FLEET_SCALING_EVENT"
+	codeGeneric               = "GENERIC_EVENT"
 	codeLocationStateActive   = "LOCATION_STATE_ACTIVE"
 	codeLocationStateDeleting = "LOCATION_STATE_DELETING"
 	codeLocationStateDeleted  = "LOCATION_STATE_DELETED"

@@ -20,7 +20,8 @@ type FleetLocation struct {
 	// Stopped reports that automatic scaling is suspended here (AUTO_SCALING is a stopped action).
 	Stopped bool `cbor:"5,keyasint,omitempty"`
 	// ZeroMinutes is the time without activity after which the location scales to zero; 0: it does not.
-	ZeroMinutes int32 `cbor:"6,keyasint,omitempty"`
+	ZeroMinutes int32    `cbor:"6,keyasint,omitempty"`
+	Shortage    Shortage `cbor:"7,keyasint,omitzero"` // of instances of an EC2-type fleet
 }
 
 // AddFleetLocations adds locations to an ACTIVE fleet: to an Anywhere fleet ACTIVE at once (although the API answers

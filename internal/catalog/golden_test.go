@@ -24,6 +24,7 @@ func examples() []any {
 	attributes := Attributes{
 		Name: "arena", Description: "duels", Cost: "0.25", ProtectionPolicy: FullProtection,
 		CreationLimit: &CreationLimit{SessionsPerCreator: 3, PeriodMinutes: 15}, MetricGroups: []string{"duels"},
+		GatewayMode: "ENABLED", GatewayProtocol: "IPv4", LogPaths: []string{"/local/game/logs"},
 	}
 	// Both targets at once: the format does not know the rule against it.
 	routing := Routing{Type: RoutingSimple, Fleet: "fleet-1", Message: "closed"}
@@ -90,7 +91,8 @@ func examples() []any {
 		"box-1.example.com", 20000, 29999, "v1.2.3", "linux", "arm64", "/srv/i"}, true, t0, 3}
 	managed := &Managed{"build-1", BuildFiles{"6b86b273", "5feceb66", 4000, "WINDOWS_2022", "5.4.0"}, "c5.large",
 		"SPOT", []PortRange{{7000, 7100, "0.0.0.0/0", "UDP"}}, "GENERATED", "arn:aws:iam::111122223333:role/games",
-		"SHARED", "us-west-2", stepBuilding, t0}
+		"SHARED", "us-west-2", stepBuilding, t0, "/local/game/server", "-port 7777"}
+	shortage := Shortage{2, "No machine has room", t0}
 	report := InstanceReport{StageFailed, true, "FLEET_ACTIVATION_FAILED", "five crashes in a row"}
 	instance := Instance{"i-0123456789abcdef0", "fleet-1", "us-west-2", "box-1", "build-1", InstanceActive, t0,
 		t0 + day, "d4735e3a", report}
@@ -132,7 +134,8 @@ func examples() []any {
 		&SignInTouched{"signin-1", t0, t0 + day},
 		&Location{"custom-office", t0},
 		&Fleet{"fleet-1", StatusTerminated, t0, t0 + day, runtime, managed, attributes},
-		&FleetLocation{"fleet-1", "custom-office", StatusDeleting, Capacity{1, 5, 3}, true, 30},
+		&FleetLocation{"fleet-1", "custom-office", StatusDeleting, Capacity{1, 5, 3}, true, 30,
+			shortage},
 		&logLine,
 		&ComputeClaim{"fleet-1", "host/1", "custom-office"},
 		&Alias{"alias-1", "live", "what players see", routing, t0, t0 + day},
@@ -209,6 +212,10 @@ func examples() []any {
 		&ScalingPolicyActed{"fleet-1", "less when idle", "custom-office", t0},
 		&PortsUpdated{"fleet-1", managed.Ports},
 		&ScalingPolicy{"fleet-1", "less when idle", []ScalingAct{{"custom-office", t0}}, rule},
+		&ShortageSet{"fleet-1", "custom-office", shortage, t0 + day},
+		&AnnouncementsTrimmed{7},
+		&Announced{8},
+		&Announcement{8, t0 + day, "fleet-1", "custom-office", 5, shortage},
 	}
 }
 

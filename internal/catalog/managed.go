@@ -25,6 +25,10 @@ type Managed struct {
 	Home         string      `cbor:"9,keyasint,omitempty"` // the location that is the region itself
 	Step         FleetStep   `cbor:"10,keyasint,omitempty"`
 	Changed      event.Time  `cbor:"11,keyasint,omitempty"` // when the status of the fleet last changed
+
+	// ServerLaunchPath and ServerLaunchParameters as given; the runtime configuration has them.
+	LaunchPath       string `cbor:"20,keyasint,omitempty"`
+	LaunchParameters string `cbor:"21,keyasint,omitempty"`
 }
 
 // BuildFiles are the files of a build as a fleet keeps them, so that it can start instances after the build was
@@ -176,6 +180,12 @@ func (s *State) checkManagedLocations(names []string, others int) error {
 		return fault.New(fault.LimitExceeded, "A fleet can have at most %d locations", s.limits.LocationsPerFleet)
 	}
 	return nil
+}
+
+// SupportsInstances reports whether a location can have instances: it is a custom location, or has machines.
+func (s *State) SupportsInstances(location string) bool {
+	_, custom := s.locations.Get(location)
+	return custom || slices.Contains(s.machineLocations(), location)
 }
 
 // machineLocations returns the names of the locations that have machines.

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"regexp"
@@ -205,4 +206,42 @@ func shownWebhook(text string) string {
 		return ShownURL(w.URL)
 	}
 	return w.Topic + "=" + ShownURL(w.URL)
+}
+
+// An InstanceType is what an instance of a type needs of a machine.
+type InstanceType struct {
+	Name      string
+	MilliCPUs int32
+	MemoryMiB int64
+}
+
+// The maximum of CPUs and of memory in MiB of an InstanceType.
+const (
+	maxTypeCPUs   = 10_000
+	maxTypeMemory = 1 << 30
+)
+
+var typeName = regexp.MustCompile(`^[a-z0-9-]{1,32}\.[a-z0-9-]{1,32}$`)
+
+// ParseInstanceType reads TYPE=CPUS:MEMORY, with CPUs to a thousandth and the memory in MiB.
+func ParseInstanceType(text string) (InstanceType, error) {
+	name, need, _ := strings.Cut(text, "=")
+	cpus, memory, _ := strings.Cut(need, ":")
+	n, err := strconv.ParseFloat(cpus, 64)
+	mib, failed := strconv.ParseInt(memory, 10, 64)
+	switch {
+	case !typeName.MatchString(name) || err != nil || failed != nil:
+		return InstanceType{}, fmt.Errorf("%q is not of the form TYPE=CPUS:MEMORY, such as c5.large=1.5:2048", text)
+	case !(n >= 0.001 && n <= maxTypeCPUs):
+		return InstanceType{}, fmt.Errorf("%q needs between 0.001 and %d CPUs", text, maxTypeCPUs)
+	case mib < 1 || mib > maxTypeMemory:
+		return InstanceType{}, fmt.Errorf("%q needs between 1 and %d MiB of memory", text, maxTypeMemory)
+	}
+	return InstanceType{name, int32(math.Round(n * 1000)), mib}, nil
+}
+
+// instanceType checks an InstanceType.
+func instanceType(text string) error {
+	_, err := ParseInstanceType(text)
+	return err
 }

@@ -64,6 +64,10 @@ type Config struct {
 	HealthMisses       int
 	TerminationGrace   time.Duration
 
+	FleetActivationTimeout time.Duration // of EC2-type fleets
+	MachineLossTimeout     time.Duration
+	InstanceTypes          []string // see ParseInstanceType
+
 	Legacy        string // on or off
 	LegacyListen  string
 	LegacyPorts   string // three, separated by commas

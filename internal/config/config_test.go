@@ -330,3 +330,22 @@ func TestSummaryFitsOnALine(t *testing.T) {
 		}
 	}
 }
+
+func TestParseInstanceType(t *testing.T) {
+	for text, want := range map[string]InstanceType{
+		"c5.large=1.5:2048":             {"c5.large", 1500, 2048},
+		"p3.2xlarge=8:1":                {"p3.2xlarge", 8000, 1},
+		"u-6tb1.metal=0.001:1073741824": {"u-6tb1.metal", 1, 1 << 30},
+	} {
+		if got, err := ParseInstanceType(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "c5.large", "c5.large=2", "c5.large=2:", "large=2:1", "=2:1", "c5.large=0:1",
+		"c5.large=NaN:1", "c5.large=1e9:1", "c5.large=-1:1", "c5.large=2:0", "c5.large=2:1.5", "C5.large=2:1",
+		"c5.large=2:1:1"} {
+		if instanceType(text) == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}

@@ -24,8 +24,9 @@ func group(name string, rows []row) []Setting {
 
 // Settings returns the settings of c in the order of the reference. Set changes c.
 func (c *Config) Settings() []Setting {
-	return slices.Concat(c.storage(), c.network(), c.awsAPI(), c.signIn(), c.gameServers(), c.oldServers(), c.events(),
-		c.metricsHistory(), c.Gateway.Settings(), c.Cluster.Settings(), group("Running", c.running()))
+	return slices.Concat(c.storage(), c.network(), c.awsAPI(), c.signIn(), c.gameServers(), c.managedFleets(),
+		c.oldServers(), c.events(), c.metricsHistory(), c.Gateway.Settings(), c.Cluster.Settings(),
+		group("Running", c.running()))
 }
 
 func (c *Config) storage() []Setting {
@@ -148,6 +149,18 @@ func (c *Config) gameServers() []Setting {
 		// Source: server SDK reference, OnProcessTerminate.
 		{"termination-grace", "5m", duration(&c.TerminationGrace, time.Second, day),
 			"time for a server process to end after it was asked to"},
+	})
+}
+
+func (c *Config) managedFleets() []Setting {
+	return group("EC2-type fleets", []row{
+		{"fleet-activation-timeout", "45m", duration(&c.FleetActivationTimeout, time.Minute, 7*day),
+			"time for a new EC2-type fleet to become ACTIVE; afterwards it is in ERROR"},
+		{"machine-loss-timeout", "3m", duration(&c.MachineLossTimeout, time.Minute, 7*day),
+			"time until the instances of a machine that does not report are replaced; on other machines"},
+		{"instance-types", "", list(&c.InstanceTypes, instanceType),
+			"needs of instances by type, as TYPE=CPUS:MEMORY with MiB of memory; for instance c5.large=1.5:2048; " +
+				"other types need what they have in EC2; the same on all nodes"},
 	})
 }
 

@@ -273,6 +273,8 @@ var bodies = map[string]func() any{
 	"editor":           func() any { return new(editorBody) },
 	"cluster":          func() any { return new(clusterBody) },
 	"machines":         func() any { return new(machinesBody) },
+	"instances":        func() any { return new(instancesBody) },
+	"output":           func() any { return new(outputBody) },
 	"builds":           func() any { return new(buildsBody) },
 	"build":            func() any { return new(control.BuildView) },
 	"settings":         func() any { return new(settingsBody) },

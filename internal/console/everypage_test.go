@@ -25,7 +25,7 @@ func addresses(pattern string) []string {
 	path = strings.NewReplacer("{operation}", "CreateFleet", "{$}", "").Replace(path)
 	path = wildcard.ReplaceAllLiteralString(path, url.PathEscape(hostile))
 	query := url.Values{"fleet": {hostile}, "filter": {""}, "text": {hostile}, "from": {hostile}, "user": {hostile},
-		"q": {hostile}, "metric": {"ActiveGameSessions"}}
+		"q": {hostile}, "id": {hostile}, "metric": {"ActiveGameSessions"}}
 	if graphed.MatchString(pattern) {
 		query.Del("from") // a time
 	}
@@ -171,6 +171,8 @@ var submissions = map[string][]submission{
 	"POST /console/fleets/{fleet}/computes":            {{}},
 	"POST /console/fleets/{fleet}/computes/deregister": {{}},
 	"POST /console/fleets/{fleet}/game-sessions":       {{form: url.Values{"players": {"4"}}}},
+	"POST /console/fleets/{fleet}/capacity":            {{form: url.Values{"desired": {"1"}}}},
+	"POST /console/fleets/{fleet}/actions":             sending(nil, "stop", "start"),
 	"POST /console/fleets/{fleet}/tags":                {{form: url.Values{"tag-key": {"k"}}}},
 	"POST /console/fleets/{fleet}/tags/remove":         {{form: url.Values{"tag-key": {"k"}}}},
 	"POST /console/game-session/terminate":             {{}},

@@ -14,6 +14,7 @@ type fleetBody struct {
 	Tabs      []link
 	Locations []locationUse
 	Sessions  []sessionRow
+	Capacity  capacityView
 	Computes  computesView
 	Events    []wire.Event // that the graphs mark
 	Log       fleetLog
@@ -35,10 +36,10 @@ type locationUse struct {
 	Use wire.FleetUtilization
 }
 
-var fleetTabs = []string{"overview", "metrics", "sessions", "computes", "events", "tags"}
+var fleetTabs = []string{"overview", "metrics", "sessions", "capacity", "computes", "events", "tags"}
 
 var tabTitles = map[string]string{"overview": "Overview", "metrics": "Metrics", "sessions": "Game sessions",
-	"computes": "Computes", "events": "Events", "tags": "Tags"}
+	"capacity": "Capacity", "computes": "Computes", "events": "Events", "tags": "Tags"}
 
 func fleetPage(v *visit) error {
 	b, err := v.fleet(v.r.URL.Query().Get("tab"))
@@ -62,9 +63,6 @@ func (v *visit) showFleet(b *fleetBody, refused error) error {
 // fleet reads a fleet and what a tab shows of it.
 func (v *visit) fleet(tab string) (*fleetBody, error) {
 	id := v.r.PathValue("fleet")
-	if !slices.Contains(fleetTabs, tab) {
-		tab = fleetTabs[0]
-	}
 	ids := []string{id}
 	out, err := call(v, wire.OpDescribeFleetAttributes, &wire.DescribeFleetAttributesInput{FleetIds: ids})
 	if err != nil {
@@ -73,10 +71,14 @@ func (v *visit) fleet(tab string) (*fleetBody, error) {
 	if len(out.FleetAttributes) == 0 {
 		return nil, fault.New(fault.NotFound, "Fleet %s does not exist.", id)
 	}
-	b := &fleetBody{fleetRow: fleetRow{FleetAttributes: &out.FleetAttributes[0]}, Tab: tab}
+	b := &fleetBody{fleetRow: fleetRow{FleetAttributes: &out.FleetAttributes[0]}}
 	b.Edit = editOf(b.FleetAttributes)
 	b.stored = b.Edit.fields()
-	for _, t := range fleetTabs {
+	tabs := slices.DeleteFunc(slices.Clone(fleetTabs), func(t string) bool {
+		return t == "capacity" && b.ComputeType == wire.ComputeTypeAnywhere
+	})
+	b.Tab = tabs[max(0, slices.Index(tabs, tab))]
+	for _, t := range tabs {
 		b.Tabs = append(b.Tabs, link{tabTitles[t], t})
 	}
 	return b, v.read(append(v.fleetTab(b), part{"Use of the fleet", func() error {
@@ -104,6 +106,8 @@ func (v *visit) fleetTab(b *fleetBody) []part {
 		}}}
 	case "sessions":
 		return []part{locations, {"Game sessions", func() error { return v.fleetSessions(b) }}}
+	case "capacity":
+		return v.capacityParts(b)
 	case "computes":
 		return []part{locations, {"Computes", func() error { return v.fleetComputes(b) }}}
 	case "events":

@@ -25,7 +25,10 @@ type computesView struct {
 }
 
 // A computeRow is a compute with its server processes.
-type computeRow struct{ control.ComputeRow }
+type computeRow struct {
+	control.ComputeRow
+	Output bool // the person may read the output of its server processes
+}
 
 // An addedCompute has what a game server needs to connect.
 type addedCompute struct {
@@ -50,8 +53,9 @@ func (v *visit) fleetComputes(b *fleetBody) error {
 	}
 	v.partial("Computes", list.Partial)
 	b.Next = list.NextToken
+	output := v.may("muster:ProcessLogRead", []string{"fleet/" + b.FleetId})
 	for _, c := range list.Computes {
-		b.Computes.Rows = append(b.Computes.Rows, computeRow{c})
+		b.Computes.Rows = append(b.Computes.Rows, computeRow{c, output})
 	}
 	chosen := v.r.URL.Query().Get("compute")
 	if i := slices.IndexFunc(b.Computes.Rows, func(c computeRow) bool { return c.Name == chosen }); i >= 0 {

@@ -31,6 +31,7 @@ var navigation = []navGroup{
 	}},
 	{"Region", []navLink{
 		{link{"Builds", "/console/builds"}, "b", "muster:BuildRead"},
+		{link{"Instances", "/console/instances"}, "i", "muster:MachineRead"},
 		{link{"Machines", "/console/machines"}, "h", "muster:MachineRead"},
 		{link{"Cluster", "/console/cluster"}, "c", "muster:NodeRead"},
 		{link{"Log", "/console/log"}, "o", "muster:LogRead"},

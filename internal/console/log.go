@@ -74,22 +74,27 @@ func (v *visit) logQuery() (b logBody, q url.Values) {
 	return b, q
 }
 
-// followLog signals how many lines that the filters select have come since the stream began, so that the page can
-// show how many came too fast for it.
+// followLog signals how many lines that the filters select have come.
 func followLog(v *visit) error {
 	_, q := v.logQuery()
 	if err := v.requestTo(io.Discard, "GET", logPath(q, "limit", "1"), nil); err != nil {
 		return err
 	}
+	v.followLines(logPath(q, "follow", "true"))
+	return nil
+}
+
+// followLines signals how many lines the answer to a request has had since the stream began, so that the page can show
+// how many came too fast for it.
+func (v *visit) followLines(path string) {
 	ctx, cancel := context.WithCancel(v.r.Context()) // a stream has no deadline
 	v.ctx = ctx
 	lines := &lineCounter{more: make(chan struct{}, 1)}
 	var following sync.WaitGroup
-	following.Go(func() { _ = v.requestTo(lines, "GET", logPath(q, "follow", "true"), nil) }) // it was allowed before
+	following.Go(func() { _ = v.requestTo(lines, "GET", path, nil) }) // it was allowed before
 	v.signal(lines.more, logPause, lines.count.Load)
 	cancel()
 	following.Wait()
-	return nil
 }
 
 // A lineCounter counts the lines that are written to it.

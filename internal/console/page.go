@@ -159,6 +159,8 @@ var done = map[string]string{
 	"machine-drained": "The machine is drained.", "machine-undrained": "The machine is used again.",
 	"machine-deleted":  "The machine was deleted.",
 	"build-deleted":    "The build was deleted.",
+	"capacity-changed": "The capacity was changed.", "scaling-stopped": "Scaling policies have no effect now.",
+	"scaling-started":  "Scaling policies have an effect again.",
 	"rule-set-created": "The rule set was created.", "rule-set-deleted": "The rule set was deleted.",
 	"player-released": "The place was released.",
 	"ticket-stopped":  "The ticket was cancelled.",

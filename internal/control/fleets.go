@@ -15,6 +15,9 @@ import (
 
 // CreateFleet creates an Anywhere fleet, which is ACTIVE immediately, or an EC2-type fleet, which is NEW.
 func (p *Plane) CreateFleet(ctx context.Context, in *wire.CreateFleetInput) (*wire.CreateFleetOutput, error) {
+	if err := refuseGateway(in); err != nil {
+		return nil, err
+	}
 	if in.ComputeType == "" || in.ComputeType == wire.ComputeTypeEc2 {
 		return p.createManagedFleet(ctx, in)
 	}
@@ -50,7 +53,25 @@ func attributesFrom(in *wire.CreateFleetInput) catalog.Attributes {
 		Name: in.Name, Description: in.Description, Cost: cost(in.AnywhereConfiguration),
 		ProtectionPolicy: catalog.ProtectionPolicy(in.NewGameSessionProtectionPolicy),
 		CreationLimit:    creationLimit(in.ResourceCreationLimitPolicy), MetricGroups: in.MetricGroups,
+		GatewayMode: string(in.PlayerGatewayMode), GatewayProtocol: gatewayProtocol(in.PlayerGatewayConfiguration),
+		LogPaths: in.LogPaths,
 	}
+}
+
+func gatewayProtocol(c *wire.PlayerGatewayConfiguration) string {
+	if c == nil {
+		return ""
+	}
+	return string(c.GameServerIpProtocolSupported)
+}
+
+// refuseGateway rejects fleets that may only be at locations with player gateways.
+func refuseGateway(in *wire.CreateFleetInput) error {
+	if in.PlayerGatewayMode == wire.PlayerGatewayModeRequired {
+		return invalid("PlayerGatewayMode REQUIRED is not supported: no location has a player gateway, and players " +
+			"connect to the game server itself. Use ENABLED or DISABLED.")
+	}
+	return nil
 }
 
 // refuseManaged rejects members that only apply to instances that the service itself launches.
@@ -95,12 +116,17 @@ func newIDs(n int) []string {
 	return ids
 }
 
-func (sh shapes) fleetAttributes(f *catalog.Fleet) *wire.FleetAttributes {
+func (cr *catalogReader) fleetAttributes(f *catalog.Fleet) *wire.FleetAttributes {
 	a := &wire.FleetAttributes{
-		FleetId: f.ID, FleetArn: sh.names.FleetARN(f.ID), Name: f.Name, Description: f.Description,
+		FleetId: f.ID, FleetArn: cr.names.FleetARN(f.ID), Name: f.Name, Description: f.Description,
 		CreationTime: f.Created.Time(), TerminationTime: f.Terminated.Time(), Status: wire.FleetStatus(f.Status),
 		NewGameSessionProtectionPolicy: wire.ProtectionPolicy(f.ProtectionPolicy), MetricGroups: f.MetricGroups,
-		ComputeType: wire.ComputeTypeAnywhere,
+		ComputeType: wire.ComputeTypeAnywhere, PlayerGatewayMode: wire.PlayerGatewayMode(f.GatewayMode),
+		LogPaths: f.LogPaths,
+	}
+	if f.GatewayProtocol != "" {
+		a.PlayerGatewayConfiguration = &wire.PlayerGatewayConfiguration{
+			GameServerIpProtocolSupported: wire.GameServerIpProtocolSupported(f.GatewayProtocol)}
 	}
 	if f.Cost != "" {
 		a.AnywhereConfiguration = &wire.AnywhereConfiguration{Cost: f.Cost}
@@ -112,7 +138,10 @@ func (sh shapes) fleetAttributes(f *catalog.Fleet) *wire.FleetAttributes {
 		}
 	}
 	if f.Managed != nil {
-		sh.addManaged(a, f.Managed)
+		cr.addManaged(a, f.Managed)
+		if l, ok := cr.Catalog().FleetLocation(f.ID, f.Managed.Home); ok && l.Stopped {
+			a.StoppedActions = []wire.FleetAction{wire.FleetActionAutoScaling}
+		}
 	}
 	return a
 }

@@ -26,6 +26,7 @@ func (p *Plane) Handlers() []wire.Handler {
 		wire.OpDescribeFleetLocationUtilization.Handle(p.DescribeFleetLocationUtilization),
 		wire.OpDescribeFleetPortSettings.Handle(p.DescribeFleetPortSettings),
 		wire.OpDescribeInstances.Handle(p.DescribeInstances),
+		wire.OpDescribeEC2InstanceLimits.Handle(p.DescribeEC2InstanceLimits),
 		wire.OpRegisterCompute.Handle(p.RegisterCompute),
 		wire.OpDeregisterCompute.HandleEmpty(p.DeregisterCompute),
 		wire.OpDescribeCompute.Handle(p.DescribeCompute),

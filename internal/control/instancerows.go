@@ -1,12 +1,17 @@
 package control
 
 import (
+	"cmp"
 	"context"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/muster-gg/muster/internal/capacity"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // DescribeInstances lists the instances of an EC2-type fleet by id, at all its locations or at one.
@@ -58,6 +63,72 @@ func (sh shapes) instance(view *catalog.State, f *catalog.Fleet, i *catalog.Inst
 	return out
 }
 
+// DescribeEC2InstanceLimits counts the instances of the type asked for, or of each type that a fleet uses, at a
+// location or in the home Region. The limit of a type is the number that the machines of the location have room for:
+// what there is, and what fits besides.
+func (p *Plane) DescribeEC2InstanceLimits(ctx context.Context,
+	in *wire.DescribeEC2InstanceLimitsInput) (*wire.DescribeEC2InstanceLimitsOutput, error) {
+	view, location := p.Catalog(), cmp.Or(in.Location, p.cfg.Region)
+	if location != p.cfg.Region && !view.SupportsInstances(location) {
+		return nil, fault.New(fault.UnsupportedRegion, "Location %s is not supported: it is no custom location, and "+
+			"no machine has joined there", location)
+	}
+	names := []string{string(in.EC2InstanceType)}
+	if in.EC2InstanceType == "" {
+		names = instanceTypes(view)
+	}
+	list := instanceRegion{p}.Machines(ctx)
+	present := p.presentInstances(view)
+	out := &wire.DescribeEC2InstanceLimitsOutput{EC2InstanceLimits: []wire.EC2InstanceLimit{}}
+	for _, name := range names {
+		need, ok := p.cfg.InstanceTypes.NeedOf(name)
+		if !ok {
+			return nil, unknownType(name)
+		}
+		n := countOfType(view, name, location)
+		out.EC2InstanceLimits = append(out.EC2InstanceLimits, wire.EC2InstanceLimit{
+			EC2InstanceType: wire.EC2InstanceType(name), Location: location, CurrentInstances: wire.Some(int32(n)),
+			InstanceLimit: wire.Some(int32(n + capacity.Spare(list, present, location, need))),
+		})
+	}
+	return out, nil
+}
+
+// instanceTypes returns the instance types of all fleets, in order.
+func instanceTypes(view *catalog.State) (names []string) {
+	fleets, _ := view.Fleets("", math.MaxInt)
+	for _, f := range fleets {
+		if f.Managed != nil {
+			names = append(names, f.Managed.InstanceType)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// presentInstances returns what the instances of the region need of their machines.
+func (p *Plane) presentInstances(view *catalog.State) (list []capacity.Instance) {
+	for _, i := range view.AllInstances() {
+		if f, ok := view.Fleet(i.Fleet); ok && f.Managed != nil {
+			need, _ := p.cfg.InstanceTypes.NeedOf(f.Managed.InstanceType)
+			list = append(list, capacity.Instance{ID: i.ID, Machine: i.Machine, Need: need,
+				Ended: i.Stage == catalog.StageEnded})
+		}
+	}
+	return list
+}
+
+// countOfType returns the number of instances of a type at a location.
+func countOfType(view *catalog.State, name, location string) (n int) {
+	for _, i := range view.AllInstances() {
+		f, ok := view.Fleet(i.Fleet)
+		if ok && f.Managed != nil && f.Managed.InstanceType == name && i.Location == location {
+			n++
+		}
+	}
+	return n
+}
+
 // An InstanceRow is an instance for operators.
 type InstanceRow struct {
 	InstanceID   string    `json:"instanceId"`
@@ -78,6 +149,17 @@ type InstanceRow struct {
 type InstanceList struct {
 	Instances []InstanceRow `json:"instances"`
 	NextToken string        `json:"nextToken,omitempty"`
+	// Shortages are those of the fleet and location asked for, on the first page.
+	Shortages []ShortageRow `json:"shortages,omitempty"`
+}
+
+// A ShortageRow is how many instances of a fleet are missing at a location, because no machine can have them.
+type ShortageRow struct {
+	FleetID  string    `json:"fleetId"`
+	Location string    `json:"location"`
+	Missing  int       `json:"missing"`
+	Reason   string    `json:"reason"`
+	Since    time.Time `json:"since"`
 }
 
 // An InstanceQuery selects instances.
@@ -105,11 +187,31 @@ func (p *Plane) Instances(ctx context.Context, q InstanceQuery) (*InstanceList, 
 		return nil, err
 	}
 	processes := p.instanceProcesses(ctx)
-	return &InstanceList{shown(list, func(i *catalog.Instance) *InstanceRow {
+	out := &InstanceList{NextToken: next, Instances: shown(list, func(i *catalog.Instance) *InstanceRow {
 		row := instanceRow(view, i)
 		row.Processes = processes[i.ID]
 		return row
-	}), next}, nil
+	})}
+	if q.After == "" {
+		out.Shortages = shortages(view, filter.Fleet, q.Location)
+	}
+	return out, nil
+}
+
+// shortages returns those of a fleet and a location; "": of any.
+func shortages(view *catalog.State, fleet, location string) (rows []ShortageRow) {
+	fleets, _ := view.Fleets("", math.MaxInt)
+	for _, f := range fleets {
+		if f.Managed == nil || fleet != "" && f.ID != fleet {
+			continue
+		}
+		for _, l := range view.FleetLocations(f.ID) {
+			if s := l.Shortage; s.Missing > 0 && (location == "" || l.Location == location) {
+				rows = append(rows, ShortageRow{f.ID, l.Location, int(s.Missing), s.Reason, s.Since.Time()})
+			}
+		}
+	}
+	return rows
 }
 
 // instanceProcesses returns the number of processes of each instance, as machines have reported it.

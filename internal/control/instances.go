@@ -39,7 +39,8 @@ func (p *Plane) observeInstances(c *router.Commit) {
 // runInstances compares the instances with what is desired, until ctx is done.
 func (p *Plane) runInstances(ctx context.Context) error {
 	d := instances.New(instances.Config{Region: instanceRegion{p}, Now: p.cfg.Clock.Now, Log: p.cfg.Log,
-		NewID: newInstanceID, EventIDs: newIDs, ActivationTimeout: p.cfg.ActivationTimeout})
+		NewID: newInstanceID, EventIDs: newIDs, ActivationTimeout: p.cfg.ActivationTimeout,
+		Types: p.cfg.InstanceTypes})
 	timer := p.cfg.Clock.NewTimer(reviewInterval)
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -120,7 +121,7 @@ func (p *Plane) wantedInstances(view *catalog.State, machine string) (wanted []p
 		if !ok || f.Managed == nil {
 			continue
 		}
-		need, _ := capacity.NeedOf(f.Managed.InstanceType)
+		need, _ := p.cfg.InstanceTypes.NeedOf(f.Managed.InstanceType)
 		files := f.Managed.Files
 		w := protocol.Instance{
 			ID: i.ID, Fleet: i.Fleet, Certificate: hasCertificates(f),

@@ -1,6 +1,8 @@
 package control
 
 import (
+	"bytes"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -8,7 +10,9 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
+	"github.com/muster-gg/muster/internal/capacity"
 	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/journal/memory"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -153,6 +157,9 @@ func TestManagedFleet(t *testing.T) {
 	same(t, at(computes, "ComputeList", 0, "ComputeName"), `"%s"`, in.ID)
 	same(t, at(computes, "ComputeList", 0, "Type"), `"c5.large"`)
 
+	same(t, w.must("DescribeEC2InstanceLimits", object{}), `{"EC2InstanceLimits":[{"EC2InstanceType":"c5.large",`+
+		`"CurrentInstances":1,"InstanceLimit":1,"Location":"%s"}]}`, testRegion)
+
 	session := w.must("CreateGameSession", object{"FleetId": id, "MaximumPlayerSessionCount": 2})
 	arn := text(session, "GameSession", "GameSessionId")
 	if !strings.HasPrefix(arn, "arn:aws:gamelift:"+testRegion+"::gamesession/"+id+"/gsess-") {
@@ -173,4 +180,96 @@ func TestManagedFleet(t *testing.T) {
 		t.Errorf("the events end with %v", codes)
 	}
 	w.await("nothing is wanted", func() bool { return len(b.newest().Instances) == 0 })
+}
+
+// TestInstanceLimits: limits follow from the machines of a location, for any type, before there is a fleet.
+func TestInstanceLimits(t *testing.T) {
+	w := newWorld(t)
+	same(t, w.must("DescribeEC2InstanceLimits", object{}), `{"EC2InstanceLimits":[]}`)
+	w.must("CreateLocation", object{"LocationName": "custom-lab"})
+	w.box("box", 1) // without instances it can have one of any type
+	for location, want := range map[string]int{testRegion: 1, "custom-lab": 0} {
+		in := object{"EC2InstanceType": "r5.xlarge", "Location": location}
+		same(t, w.must("DescribeEC2InstanceLimits", in), `{"EC2InstanceLimits":[{"EC2InstanceType":"r5.xlarge",`+
+			`"CurrentInstances":0,"InstanceLimit":%d,"Location":"%s"}]}`, want, location)
+	}
+	w.cfg.InstanceTypes = capacity.Types{"r5.xlarge": {MilliCPUs: 500, MemoryMiB: 128}}
+	same(t, at(w.must("DescribeEC2InstanceLimits", object{"EC2InstanceType": "r5.xlarge"}), "EC2InstanceLimits", 0,
+		"InstanceLimit"), "3")
+	w.cfg.InstanceTypes = nil
+	w.refused(fault.UnsupportedRegion, "DescribeEC2InstanceLimits", object{"Location": "eu-west-1"})
+	w.refused(fault.InvalidRequest, "DescribeEC2InstanceLimits", object{"EC2InstanceType": "x1.32xlarge"})
+	w.refused(fault.InvalidRequest, "DescribeEC2InstanceLimits", object{"EC2InstanceType": "abacus"})
+}
+
+// TestManagedFleetAttributes: what a fleet was created with is shown.
+func TestManagedFleetAttributes(t *testing.T) {
+	w := newWorld(t, withObjects(t))
+	build, _ := w.readyBuild(t)
+	attributes := func(id string) any {
+		return at(w.must("DescribeFleetAttributes", object{"FleetIds": []string{id}}), "FleetAttributes", 0)
+	}
+	a := attributes(w.managedFleet(build, object{"LogPaths": []string{"/local/game/logs"},
+		"PlayerGatewayMode":          "ENABLED",
+		"PlayerGatewayConfiguration": object{"GameServerIpProtocolSupported": "IPv4"},
+		"InstanceRoleArn":            "arn:aws:iam::111122223333:role/r", "RuntimeConfiguration": nil,
+		"InstanceRoleCredentialsProvider": "SHARED_CREDENTIAL_FILE", "ServerLaunchPath": "/local/game/server",
+		"ServerLaunchParameters": "-x", "CertificateConfiguration": object{"CertificateType": "GENERATED"}}))
+	for member, want := range map[string]string{
+		"LogPaths": `["/local/game/logs"]`, "PlayerGatewayMode": `"ENABLED"`,
+		"PlayerGatewayConfiguration":      `{"GameServerIpProtocolSupported":"IPv4"}`,
+		"InstanceRoleArn":                 `"arn:aws:iam::111122223333:role/r"`,
+		"InstanceRoleCredentialsProvider": `"SHARED_CREDENTIAL_FILE"`, "ServerLaunchPath": `"/local/game/server"`,
+		"ServerLaunchParameters": `"-x"`, "CertificateConfiguration": `{"CertificateType":"GENERATED"}`,
+		"FleetType": `"ON_DEMAND"`, "InstanceType": `"c5.large"`, "OperatingSystem": `"AMAZON_LINUX_2023"`,
+		"ComputeType": `"EC2"`, "BuildId": `"` + build + `"`,
+	} {
+		same(t, at(a, member), "%s", want)
+	}
+	id := w.managedFleet(build, nil)
+	same(t, at(attributes(id), "PlayerGatewayMode"), `"DISABLED"`)
+	w.must("StopFleetActions", object{"FleetId": id, "Actions": []string{"AUTO_SCALING"}})
+	same(t, at(attributes(id), "StoppedActions"), `["AUTO_SCALING"]`)
+	w.refused(fault.InvalidRequest, "CreateFleet", object{"Name": "f", "PlayerGatewayMode": "REQUIRED"})
+}
+
+// TestShortage: instances that fit on no machine are shown, and announced when they are missing and when they are not
+// any more.
+func TestShortage(t *testing.T) {
+	feed := memory.NewFeed()
+	w := newWorld(t, withObjects(t), func(w *world) { w.config.Feed = feed })
+	build, _ := w.readyBuild(t)
+	id := w.managedFleet(build, nil)
+	events := func() string {
+		var all bytes.Buffer
+		if err := feed.Read(w.ctx, 0, func(_ uint64, data []byte) bool { all.Write(data); return true }); err != nil {
+			t.Fatal(err)
+		}
+		return all.String()
+	}
+	announced := func(kind string, missing int) func() bool {
+		return func() bool {
+			return strings.Contains(events(), `"detail-type":"Muster Capacity Event","source":"muster",`) &&
+				strings.Contains(events(), fmt.Sprintf(`"detail":{"type":"muster.capacity.%s","fleetId":"%s",`+
+					`"location":"%s","desiredInstances":1,"missingInstances":%d`, kind, id, testRegion, missing))
+		}
+	}
+	w.await("the shortage is announced", announced("short", 1))
+	list, err := w.Instances(w.ctx, InstanceQuery{Fleet: id, Limit: 9})
+	if err != nil || len(list.Shortages) != 1 || list.Shortages[0].Missing != 1 ||
+		!strings.Contains(list.Shortages[0].Reason, "No machine has joined") {
+		t.Errorf("the shortages are %+v, %v", list, err)
+	}
+	list, err = w.Instances(w.ctx, InstanceQuery{Fleet: "fleet-other", Limit: 9})
+	if err != nil || list.Shortages != nil {
+		t.Errorf("of another fleet: %+v, %v", list, err)
+	}
+	w.box("box", 1)
+	w.await("its end is announced", announced("restored", 0))
+	if n := strings.Count(events(), "muster.capacity"); n != 2 {
+		t.Errorf("%d announcements: %s", n, events())
+	}
+	w.advance("the announcements are removed", time.Second, func() bool {
+		return len(w.Catalog().Announcements(0, 9)) == 0
+	})
 }

@@ -1,11 +1,11 @@
 package control
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/google/uuid"
 
-	"github.com/muster-gg/muster/internal/capacity"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/arn"
@@ -61,17 +61,19 @@ func (p *Plane) checkManaged(in *wire.CreateFleetInput) error {
 	case generates(in.CertificateConfiguration) && p.cfg.Certify == nil:
 		return invalid("CertificateType GENERATED needs the CA of the service, which it does not have with the " +
 			"setting tls-cert. Use DISABLED, or start the service without tls-cert.")
-	case in.PlayerGatewayMode == wire.PlayerGatewayModeRequired:
-		return invalid("PlayerGatewayMode REQUIRED is not supported: players connect to the game server itself")
 	}
-	if _, ok := capacity.NeedOf(string(in.EC2InstanceType)); !ok {
-		return invalid("EC2InstanceType %s is not known to this service", in.EC2InstanceType)
+	if _, ok := p.cfg.InstanceTypes.NeedOf(string(in.EC2InstanceType)); !ok {
+		return unknownType(string(in.EC2InstanceType))
 	}
 	return nil
 }
 
 func generates(c *wire.CertificateConfiguration) bool {
 	return c != nil && c.CertificateType == wire.CertificateTypeGenerated
+}
+
+func unknownType(name string) error {
+	return invalid("EC2InstanceType %s is not known to this service", name)
 }
 
 // managedRuntime returns the runtime configuration of a new fleet, which older clients give as a launch path.
@@ -88,7 +90,8 @@ func managedFrom(in *wire.CreateFleetInput) catalog.Managed {
 		InstanceType: string(in.EC2InstanceType), FleetType: string(in.FleetType),
 		Ports:       portsFrom(in.EC2InboundPermissions),
 		Certificate: string(wire.CertificateTypeDisabled), RoleARN: in.InstanceRoleArn,
-		Credentials: string(in.InstanceRoleCredentialsProvider),
+		Credentials: string(in.InstanceRoleCredentialsProvider), LaunchPath: in.ServerLaunchPath,
+		LaunchParameters: in.ServerLaunchParameters,
 	}
 	if m.FleetType == "" {
 		m.FleetType = string(wire.FleetTypeOnDemand)
@@ -114,6 +117,8 @@ func (sh shapes) addManaged(a *wire.FleetAttributes, m *catalog.Managed) {
 	a.InstanceType, a.FleetType = wire.EC2InstanceType(m.InstanceType), wire.FleetType(m.FleetType)
 	a.OperatingSystem = wire.OperatingSystem(m.Files.OperatingSystem)
 	a.InstanceRoleArn = m.RoleARN
+	a.ServerLaunchPath, a.ServerLaunchParameters = m.LaunchPath, m.LaunchParameters
+	a.PlayerGatewayMode = cmp.Or(a.PlayerGatewayMode, wire.PlayerGatewayModeDisabled)
 	a.InstanceRoleCredentialsProvider = wire.InstanceRoleCredentialsProvider(m.Credentials)
 	a.CertificateConfiguration = &wire.CertificateConfiguration{CertificateType: wire.CertificateType(m.Certificate)}
 }

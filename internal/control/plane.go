@@ -13,6 +13,7 @@ import (
 	"github.com/jonboulle/clockwork"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/muster-gg/muster/internal/capacity"
 	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/control/audit"
 	"github.com/muster-gg/muster/internal/control/credentials"
@@ -66,6 +67,7 @@ type Config struct {
 
 	ActivationTimeout time.Duration // how long an EC2-type fleet may take until it is ACTIVE; 0: the default
 	ReplaceAfter      time.Duration // how long a machine is lost before its instances are replaced; 0: the default
+	InstanceTypes     capacity.Types
 
 	InstanceDomain string // of the DNS names in certificates of instances
 	// Certify returns a certificate with names for the key of a certificate request in DER form, and that of its CA,

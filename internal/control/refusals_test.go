@@ -73,6 +73,11 @@ var fleetRefusals = []refusal{
 	{"half a policy", "CreateFleet",
 		`{"Name":"f","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],` +
 			`"ResourceCreationLimitPolicy":{"NewGameSessionsPerCreator":1}}`, fault.InvalidRequest},
+	{"a gateway is required", "CreateFleet", `{"Name":"f","ComputeType":"ANYWHERE","PlayerGatewayMode":"REQUIRED",` +
+		`"Locations":[{"Location":"custom-a"}]}`, fault.InvalidRequest},
+	{"too many log paths", "CreateFleet",
+		`{"Name":"f","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],"LogPaths":[` +
+			strings.Repeat(`"/a",`, 50) + `"/a"]}`, fault.InvalidRequest},
 	{"51 processes", "CreateFleet",
 		`{"Name":"f","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],` +
 			`"RuntimeConfiguration":{"ServerProcesses":[{"LaunchPath":"x",` +

@@ -31,8 +31,6 @@ const (
 	// readyLimit is how long the processes of a new fleet may take until the first is ready: the limits of the server
 	// SDK for InitSDK and for ProcessReady.
 	readyLimit = 10 * time.Minute
-	// shortInterval is the time after which a shortage that remains is reported again.
-	shortInterval = time.Hour
 	// The time between an instance that has failed in an ACTIVE fleet and its successor doubles from the first to the
 	// second value.
 	firstRetry, lastRetry = 10 * time.Second, 10 * time.Minute
@@ -62,7 +60,7 @@ type Region interface {
 	FinishDeletion(ctx context.Context, f *catalog.Fleet) error
 }
 
-// Config configures a driver. All fields are required.
+// Config configures a driver. All fields but Types are required.
 type Config struct {
 	Region Region
 	Now    func() time.Time
@@ -73,15 +71,16 @@ type Config struct {
 	EventIDs func(n int) []string
 	// ActivationTimeout is how long a fleet may take to become ACTIVE.
 	ActivationTimeout time.Duration
+	// Types are what instances need, where it is not the usual.
+	Types capacity.Types
 }
 
 // A Driver is not safe for concurrent use.
 type Driver struct {
-	cfg      Config
-	region   Region
-	failed   map[string]bool      // by machine and build: its last launch there failed
-	retries  map[string]delay     // by fleet and location
-	shortage map[string]time.Time // by the reason: when it was last reported
+	cfg     Config
+	region  Region
+	failed  map[string]bool  // by machine and build: its last launch there failed
+	retries map[string]delay // by fleet and location
 	// raised is by how much this review has raised the generations of machines with new instances. A machine with
 	// another generation has changed for another reason, so it gets no instance that was chosen before. ended are the
 	// machines where this review has ended instances, perhaps without effect: they get new instances in the next one.
@@ -97,8 +96,7 @@ type delay struct {
 
 // New returns a driver that remembers nothing.
 func New(cfg Config) *Driver {
-	return &Driver{cfg, cfg.Region, map[string]bool{}, map[string]delay{}, map[string]time.Time{},
-		map[string]uint64{}, map[string]bool{}}
+	return &Driver{cfg, cfg.Region, map[string]bool{}, map[string]delay{}, map[string]uint64{}, map[string]bool{}}
 }
 
 // Concerns reports whether something may follow for instances from a fact.
@@ -143,6 +141,7 @@ func (d *Driver) Review(ctx context.Context) {
 		return d.failed[machine+"/"+build]
 	})
 	d.apply(ctx, &plan, view)
+	d.reportShort(ctx, groups, plan.Short)
 }
 
 func (d *Driver) check(err error, fleet string) {
@@ -188,7 +187,7 @@ func (d *Driver) failOverdue(ctx context.Context, f *catalog.Fleet) error {
 func (d *Driver) group(ctx context.Context, view *catalog.State, f *catalog.Fleet, l *catalog.FleetLocation,
 	list []capacity.Machine) (capacity.Group, error) {
 	now := d.cfg.Now()
-	need, _ := capacity.NeedOf(f.Managed.InstanceType)
+	need, _ := d.cfg.Types.NeedOf(f.Managed.InstanceType)
 	g := capacity.Group{
 		Fleet: f.ID, Location: l.Location, Desired: int(l.Capacity.Desired), Need: need, Build: buildKey(f.Managed),
 		Windows: isWindows(f.Managed), Ports: fixedPorts(f.Runtime),
@@ -345,9 +344,6 @@ func (d *Driver) apply(ctx context.Context, plan *capacity.Plan, view *catalog.S
 			d.check(d.create(ctx, &c, m.Generation+d.raised[c.Machine]), c.Fleet)
 		}
 	}
-	for _, s := range plan.Short {
-		d.check(d.reportShort(ctx, &s), s.Fleet)
-	}
 }
 
 func roomOf(i *catalog.Instance) fleet.RoomID {
@@ -499,14 +495,25 @@ func (d *Driver) reportLost(ctx context.Context, i *catalog.Instance) error {
 		"Machine %s is lost. Instance %s is replaced on another machine.", i.Machine, i.ID))
 }
 
-// reportShort records why a fleet has fewer instances than desired, from time to time.
-func (d *Driver) reportShort(ctx context.Context, s *capacity.Shortage) error {
-	now, key := d.cfg.Now(), s.Fleet+"/"+s.Location+"/"+s.Reason
-	if last, ok := d.shortage[key]; ok && now.Sub(last) < shortInterval {
-		return nil
+// reportShort stores the shortages that begin, change or end. Those of groups that get no instances now, or could not be
+// read, are not known.
+func (d *Driver) reportShort(ctx context.Context, groups []capacity.Group, found []capacity.Shortage) {
+	for i := range groups {
+		g := &groups[i]
+		l, ok := d.region.Catalog().FleetLocation(g.Fleet, g.Location)
+		if !ok || g.Unknown || g.Held && !g.Closed || ctx.Err() != nil {
+			continue
+		}
+		c := catalog.SetShortage{Fleet: g.Fleet, Location: g.Location, EventID: d.cfg.EventIDs(1)[0]}
+		for _, s := range found {
+			if s.Fleet == g.Fleet && s.Location == g.Location {
+				c.Missing, c.Reason = int32(s.Missing), s.Reason
+			}
+		}
+		if c.Missing != l.Shortage.Missing || c.Reason != l.Shortage.Reason {
+			d.check(d.region.Change(ctx, c), g.Fleet)
+		}
 	}
-	d.shortage[key] = now
-	return d.record(ctx, s.Fleet, "GENERIC_EVENT", "The fleet has fewer instances than desired. "+s.Reason)
 }
 
 // record adds a fleet event.

@@ -142,10 +142,11 @@ const (
 // fleets are the metrics of fleets. Source: developer guide, Amazon GameLift Servers metrics for fleets.
 var fleets = newFamily([]column{
 	activeInstances: {"ActiveInstances", count, gauge, fleetSets, fleetInstances, "state=active",
-		"registered computes"},
+		"registered computes; of an EC2-type fleet its ACTIVE instances"},
 	idleInstances: {"IdleInstances", count, gauge, fleetSets, fleetInstances, "state=idle",
-		"computes without a game session"},
-	percentIdleInstances: {"PercentIdleInstances", percent, ratio, fleetSets, "", "", "idle of all computes"},
+		"computes or instances without a game session"},
+	percentIdleInstances: {"PercentIdleInstances", percent, ratio, fleetSets, "", "",
+		"idle of all computes, or of all ACTIVE instances"},
 	desiredInstances: {"DesiredInstances", count, gauge, withoutGroups, fleetInstances, "state=desired",
 		"the capacity that was asked for; of an Anywhere fleet its registered computes"},
 	minInstances: {"MinInstances", count, gauge, withoutGroups, fleetInstances, "state=minimum",
@@ -355,7 +356,7 @@ var catalogue = [setCount]*family{
 
 // titles are the help texts of Prometheus's metrics with several columns.
 var titles = map[string]string{
-	fleetInstances:  "Computes of a fleet location by state.",
+	fleetInstances:  "Computes or instances of a fleet location by state, and its capacity.",
 	instanceEnds:    "Instances of a fleet location that ended by themselves.",
 	serverProcesses: "Server processes of a fleet location by state.",
 	processChanges:  "Server processes that became ready or ended.",

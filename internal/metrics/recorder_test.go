@@ -491,3 +491,26 @@ func TestSilentShard(t *testing.T) {
 		t.Errorf("points are %+v, want one", got)
 	}
 }
+
+// TestInstances: the numbers of an EC2-type fleet are those of its instances and of its capacity, not of its computes.
+func TestInstances(t *testing.T) {
+	clock := clockwork.NewFakeClockAt(begin)
+	n := newNode(t, "", clock, feedsAt(clock), 1)
+	managed := fleet.RoomID{Fleet: "fleet-2", Location: "us-west-2"}
+	n.view.Apply(&catalog.ManagedFleetCreated{ID: string(managed.Fleet), Locations: []string{managed.Location},
+		Managed: &catalog.Managed{InstanceType: "c5.large"}})
+	n.view.Apply(&catalog.CapacitySet{Fleet: string(managed.Fleet), Location: managed.Location,
+		Capacity: catalog.Capacity{Min: 1, Max: 9, Desired: 5}})
+	for i, status := range []catalog.InstanceStatus{catalog.InstanceActive, catalog.InstanceActive,
+		catalog.InstancePending, catalog.InstanceTerminating, catalog.InstanceActive, catalog.InstanceActive} {
+		n.view.Apply(&catalog.InstanceCreated{Instance: catalog.Instance{ID: fmt.Sprint("i-", i), Status: status,
+			Fleet: string(managed.Fleet), Location: managed.Location, Machine: "box"}})
+	}
+	n.rooms[managed] = fleet.Counts{Computes: 6, BusyComputes: 3}
+	n.frames(10 * time.Second)
+	for metric, want := range map[string]float64{"ActiveInstances": 4, "IdleInstances": 1, "PercentIdleInstances": 25,
+		"DesiredInstances": 5, "MinInstances": 1, "MaxInstances": 9} {
+		s := series(metric, "FleetId", "fleet-2", "Location", "us-west-2")
+		wantSums(t, metric, n.points(s, begin, time.Minute, time.Minute), want)
+	}
+}

@@ -131,9 +131,10 @@ func (s *sampling) room(id fleet.RoomID) {
 		return
 	}
 	c, columns := s.rooms[id], s.entity(roomEntity(id))
+	active, capacity := s.instances(id, c)
 	for column, n := range map[int]int{
-		activeInstances: c.Computes, idleInstances: max(0, c.Computes-c.BusyComputes),
-		desiredInstances: c.Computes, maxInstances: c.Computes,
+		activeInstances: active, idleInstances: max(0, active-c.BusyComputes),
+		desiredInstances: int(capacity.Desired), minInstances: int(capacity.Min), maxInstances: int(capacity.Max),
 		activeServerProcesses: c.Processes, healthyServerProcesses: c.Healthy,
 		activatingGameSessions: c.Activating, activeGameSessions: c.Active,
 		availableGameSessions: c.Waiting, concurrentActivatableGameSessions: c.Activatable,
@@ -141,6 +142,23 @@ func (s *sampling) room(id fleet.RoomID) {
 	} {
 		columns[column].sum = float64(n)
 	}
+}
+
+// instances returns the number of active instances of a fleet location, and its capacity. Those of an Anywhere fleet
+// are its computes.
+func (s *sampling) instances(id fleet.RoomID, c fleet.Counts) (active int, capacity catalog.Capacity) {
+	f, ok := s.catalog.Fleet(string(id.Fleet))
+	if !ok || f.Managed == nil {
+		n := int32(c.Computes)
+		return c.Computes, catalog.Capacity{Max: n, Desired: n}
+	}
+	l, _ := s.catalog.FleetLocation(f.ID, id.Location)
+	for _, i := range s.catalog.Instances(f.ID, id.Location) {
+		if i.Status == catalog.InstanceActive {
+			active++
+		}
+	}
+	return active, l.Capacity
 }
 
 // placements adds the queues. Each node has the placements of its shards.

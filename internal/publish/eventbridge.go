@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/wire/arn"
@@ -15,11 +16,11 @@ type envelope struct {
 	Version    string   `json:"version"` // always 0
 	ID         string   `json:"id"`      // a UUID; the same whenever the event is delivered
 	DetailType string   `json:"detail-type"`
-	Source     string   `json:"source"`  // always aws.gamelift
+	Source     string   `json:"source"`  // aws.gamelift, or muster for events that GameLift does not have
 	Account    string   `json:"account"` // 12 digits
 	Time       string   `json:"time"`    // ISO 8601, UTC
 	Region     string   `json:"region"`
-	Resources  []string `json:"resources"` // the ARN of the queue or the matchmaking configuration
+	Resources  []string `json:"resources"` // the ARN of the queue, the matchmaking configuration or the fleet
 	Detail     any      `json:"detail"`
 }
 
@@ -27,6 +28,7 @@ type envelope struct {
 const (
 	placementDetailType   = "GameLift Queue Placement Event"
 	matchmakingDetailType = "GameLift Matchmaking Event"
+	capacityDetailType    = "Muster Capacity Event"
 )
 
 // An Origin is the region and the account of an event.
@@ -40,8 +42,12 @@ type head struct {
 }
 
 func (o Origin) envelope(h head, detailType, at string, detail any) ([]byte, error) {
+	source := "aws.gamelift"
+	if detailType == capacityDetailType {
+		source = "muster"
+	}
 	return json.Marshal(envelope{
-		Version: "0", ID: h.id, DetailType: detailType, Source: "aws.gamelift", Account: o.Account, Time: at,
+		Version: "0", ID: h.id, DetailType: detailType, Source: source, Account: o.Account, Time: at,
 		Region:    o.Region,
 		Resources: []string{h.resource}, Detail: detail,
 	})
@@ -98,4 +104,25 @@ func (o Origin) placement(h head, p *placement.Placement) ([]byte, error) {
 		}
 	}
 	return o.envelope(h, placementDetailType, format(p.Ended, seconds), d)
+}
+
+// capacityDetail is the detail of a capacity event.
+type capacityDetail struct {
+	Type             string `json:"type"` // muster.capacity.short or muster.capacity.restored
+	FleetID          string `json:"fleetId"`
+	Location         string `json:"location"`
+	DesiredInstances int32  `json:"desiredInstances"`
+	MissingInstances int32  `json:"missingInstances"` // because no machine can have them
+	Reason           string `json:"reason,omitempty"`
+}
+
+// capacity returns the event of a shortage of instances that begins or ends.
+func (o Origin) capacity(id string, a *catalog.Announcement) ([]byte, error) {
+	d := capacityDetail{Type: "muster.capacity.restored", FleetID: a.Fleet, Location: a.Location,
+		DesiredInstances: a.Desired, MissingInstances: a.Shortage.Missing, Reason: a.Shortage.Reason}
+	if d.MissingInstances > 0 {
+		d.Type = "muster.capacity.short"
+	}
+	h := head{id: id, resource: arn.Fleet(o.Region, o.Account, a.Fleet)}
+	return o.envelope(h, capacityDetailType, format(a.At, seconds), d)
 }

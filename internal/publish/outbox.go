@@ -3,6 +3,7 @@ package publish
 import (
 	"encoding/json"
 
+	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/region"
@@ -36,6 +37,9 @@ type announcement struct {
 func (c *Config) outboxes() (all []*outbox) {
 	for i := range c.Shards {
 		all = append(all, c.placements(i))
+		if i == region.CatalogShard {
+			all = append(all, c.capacity(i))
+		}
 		if i == region.MatchmakingShard(len(c.Shards)) {
 			all = append(all, c.matchmaking(i))
 		}
@@ -78,6 +82,25 @@ func (c *Config) matchmaking(shard int) *outbox {
 			return found
 		},
 		trim: func(n uint64) region.Command { return region.MatchmakingCommand{Command: matchmaking.Trim{Through: n}} },
+	}
+}
+
+func (c *Config) capacity(shard int) *outbox {
+	const name = "capacity"
+	return &outbox{
+		shard: shard, name: name,
+		read: func(m *region.Machine, after uint64) (found []announcement) {
+			for _, a := range m.Catalog().Announcements(after, maxFound) {
+				found = append(found, announcement{a.Seq, func() ([]byte, error) {
+					event, err := c.Origin.capacity(c.EventID(shard, name, a.Seq, a.At), a)
+					return line("", event, err)
+				}})
+			}
+			return found
+		},
+		trim: func(n uint64) region.Command {
+			return region.CatalogCommand{Command: catalog.TrimAnnouncements{Through: n}}
+		},
 	}
 }
 

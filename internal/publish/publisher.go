@@ -88,6 +88,9 @@ func (p *Publisher) Observe(c shard.Commit[*region.Machine]) {
 // announces reports whether facts may have put announcements into an outbox.
 func announces(facts []event.Fact) bool {
 	for _, f := range facts {
+		if _, ok := f.Body.(*catalog.ShortageSet); ok {
+			return true
+		}
 		if f.Room < region.PlacementsRoom {
 			continue
 		}

@@ -129,7 +129,7 @@ func Repeatable(c Command) bool {
 		switch c.Command.(type) {
 		case catalog.CreateFleet, catalog.CreateAlias, catalog.CreateBuild, catalog.FinishBuild, catalog.ClaimCompute,
 			catalog.CreateManagedFleet, catalog.CreateInstance, catalog.ReportInstance, catalog.ActivateInstance,
-			catalog.TerminateInstance, catalog.DropInstance, catalog.PutInstanceLog,
+			catalog.TerminateInstance, catalog.DropInstance, catalog.PutInstanceLog, catalog.SetShortage,
 			catalog.StartSignIn, catalog.RotateSignIn, catalog.TouchSignIn, catalog.EndSignIn:
 			return true
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/muster-gg/muster/internal/capacity"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/cloudwatch"
 	"github.com/muster-gg/muster/internal/cluster/nodes"
@@ -312,6 +313,8 @@ func (s *service) openPlane(context.Context) (err error) {
 		HistoryKept: s.cfg.History, HistoryDir: filepath.Join(s.cfg.Data, historyIndexDir),
 		Objects: s.objects, Copies: s.copiesOfObjects(), Logs: s.logs, MaxBuildSize: int64(s.cfg.MaxBuildSize) << 20,
 		InstanceDomain: s.cfg.InstanceDomain, Certify: certify,
+		ActivationTimeout: s.cfg.FleetActivationTimeout, ReplaceAfter: s.cfg.MachineLossTimeout,
+		InstanceTypes: instanceTypes(&s.cfg),
 		SnapshotEvery: shard.SnapshotEvery{Records: s.cfg.SnapshotEvery}, FinalSnapshot: true,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.count, Metrics: s.metrics.Shard(),
 	}
@@ -335,6 +338,17 @@ func (s *service) openPlane(context.Context) (err error) {
 		s.nodes.Attach(s.plane)
 	}
 	return nil
+}
+
+// instanceTypes returns the needs of the types that the settings name.
+func instanceTypes(c *config.Config) capacity.Types {
+	types := capacity.Types{}
+	for _, text := range c.InstanceTypes {
+		if t, err := config.ParseInstanceType(text); err == nil { // the settings are checked before
+			types[t.Name] = capacity.Need{MilliCPUs: t.MilliCPUs, MemoryMiB: t.MemoryMiB}
+		}
+	}
+	return types
 }
 
 // count counts durable facts; only the node that owns their shard does.
