@@ -138,6 +138,8 @@ var Events = []event.Entry{
 	{Number: 574, Type: (*ScalingPolicyActed)(nil), Level: ScalingLevel},
 	{Number: 575, Type: (*PortsUpdated)(nil), Level: ScalingLevel},
 	{Number: 580, Type: (*ScalingPolicy)(nil), Level: ScalingLevel},
+
+	{Number: 590, Type: (*FleetBuildSet)(nil), Level: InstanceLevel},
 }
 
 // Commands lists the types of commands (1–99). A number is never reused; it is unrelated to the numbers of events. See
@@ -225,4 +227,6 @@ var Commands = []event.Entry{
 	{Number: 83, Type: (*PutScalingPolicy)(nil), Level: ScalingLevel},
 	{Number: 84, Type: (*DeleteScalingPolicy)(nil), Level: ScalingLevel},
 	{Number: 85, Type: (*UpdatePorts)(nil), Level: ScalingLevel},
+
+	{Number: 93, Type: (*SetFleetBuild)(nil), Level: InstanceLevel},
 }

@@ -90,8 +90,8 @@ func examples() []any {
 		"box-1.example.com", 20000, 29999, "v1.2.3", "linux", "arm64"}, true, t0, 3}
 	managed := &Managed{"build-1", BuildFiles{"6b86b273", "5feceb66", 4000, "WINDOWS_2022", "5.4.0"}, "c5.large",
 		"SPOT", []PortRange{{7000, 7100, "0.0.0.0/0", "UDP"}}, "GENERATED", "arn:aws:iam::111122223333:role/games",
-		"SHARED", "us-west-2", stepBuilding, t0}
-	report := InstanceReport{StageFailed, true, "FLEET_ACTIVATION_FAILED", "five crashes in a row"}
+		"SHARED", "us-west-2", stepBuilding, t0, true}
+	report := InstanceReport{StageFailed, true, "FLEET_ACTIVATION_FAILED", "five crashes in a row", "build-0"}
 	instance := Instance{"i-0123456789abcdef0", "fleet-1", "us-west-2", "box-1", "build-1", InstanceActive, t0,
 		t0 + day, "d4735e3a", report}
 	rule := ScalingRule{"PercentIdleInstances", 20.5, "GreaterThanThreshold", 20.5, 15, "PercentChangeInCapacity", -10}
@@ -209,6 +209,7 @@ func examples() []any {
 		&ScalingPolicyActed{"fleet-1", "less when idle", "custom-office", t0},
 		&PortsUpdated{"fleet-1", managed.Ports},
 		&ScalingPolicy{"fleet-1", "less when idle", []ScalingAct{{"custom-office", t0}}, rule},
+		&FleetBuildSet{"fleet-1", "build-1", managed.Files, true},
 	}
 }
 

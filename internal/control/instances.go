@@ -68,7 +68,7 @@ func (p *Plane) observeInstances(c *router.Commit) {
 		case *catalog.ManagedFleetCreated, *catalog.ManagedLocationsAdded, *catalog.FleetDeletionStarted,
 			*catalog.FleetLocationRemovalStarted, *catalog.MachinePut, *catalog.MachineDrainSet,
 			*catalog.MachineDeleted, *catalog.InstanceReported, *catalog.InstanceDropped, *catalog.FleetAdvanced,
-			*catalog.CapacitySet:
+			*catalog.CapacitySet, *catalog.FleetBuildSet:
 			p.wakeInstances()
 		case *fleet.ProcessBecameReady:
 			if strings.HasPrefix(e.Compute, instancePrefix) {

@@ -106,7 +106,11 @@ var scriptCommands = map[string]func(a *arguments) Command{
 	"EndProcess":        func(a *arguments) Command { return EndProcess{a.process()} },
 	"ExitProcess":       func(a *arguments) Command { return ExitProcess{a.process(), ExitReason(a.word(1))} },
 	"StopCompute": func(a *arguments) Command {
-		return StopCompute{a.word(0), a.named["stopped"] != "", a.named["idle"] != ""}
+		c := StopCompute{Name: a.word(0), Stopped: a.named["stopped"] != "", Idle: a.named["idle"] != ""}
+		if only := a.named["only"]; only != "" {
+			c.Only = strings.Split(only, ",")
+		}
+		return c
 	},
 	"ReportHealth":         func(a *arguments) Command { return ReportHealth{a.process(), a.word(1) == "good"} },
 	"ActivateGameSession":  func(a *arguments) Command { return ActivateGameSession{a.process(), a.word(1)} },

@@ -231,6 +231,9 @@ func (m *Machine) setPace() {
 // Placeholder in Parameters is replaced by a leased port.
 const Placeholder = "{port}"
 
+// Forgive forgets crashes: the programs are others now.
+func (m *Machine) Forgive() { clear(m.backoff) }
+
 // Registered records that the service knows a process as ready.
 func (m *Machine) Registered(id string) {
 	if p := m.processes[id]; p != nil {
