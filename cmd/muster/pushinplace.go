@@ -33,6 +33,8 @@ func (p *push) runInPlace(ctx context.Context) error {
 	case fleet.ComputeType != types.ComputeTypeEc2:
 		return fmt.Errorf("fleet %s is of compute type %s: only a fleet of compute type EC2 has a build", *fleet.FleetId,
 			fleet.ComputeType)
+	case fleet.Status != types.FleetStatusActive:
+		return fmt.Errorf("fleet %s is %s and must be ACTIVE", *fleet.FleetId, fleet.Status)
 	}
 	p.OperatingSystem = cmp.Or(p.OperatingSystem, string(fleet.OperatingSystem))
 	result, err := p.upload(ctx)
@@ -122,7 +124,9 @@ func wait(ctx context.Context, d time.Duration) error {
 // fleetNamed finds a fleet by its id, ARN or name.
 func fleetNamed(ctx context.Context, client *gamelift.Client, text string) (*types.FleetAttributes, error) {
 	fleets, err := rowsOf(ctx, gamelift.NewDescribeFleetAttributesPaginator(client, nil),
-		func(page *gamelift.DescribeFleetAttributesOutput) []types.FleetAttributes { return page.FleetAttributes })
+		func(page *gamelift.DescribeFleetAttributesOutput) []types.FleetAttributes {
+			return page.FleetAttributes
+		})
 	if err != nil {
 		return nil, err
 	}
