@@ -19,7 +19,7 @@ const (
 	// pollInterval is the time between two requests that wait for a change.
 	pollInterval = 100 * time.Millisecond
 	// idleLimit is how long processes without a game session may take to end before they count as busy.
-	idleLimit = 5 * time.Second
+	idleLimit = 2 * time.Second
 )
 
 // runInPlace uploads, and changes the build of a fleet.

@@ -140,6 +140,7 @@ var Events = []event.Entry{
 	{Number: 580, Type: (*ScalingPolicy)(nil), Level: ScalingLevel},
 
 	{Number: 590, Type: (*FleetBuildSet)(nil), Level: InstanceLevel},
+	{Number: 591, Type: (*AliasWeightsSet)(nil), Level: InstanceLevel},
 }
 
 // Commands lists the types of commands (1–99). A number is never reused; it is unrelated to the numbers of events. See
@@ -229,4 +230,5 @@ var Commands = []event.Entry{
 	{Number: 85, Type: (*UpdatePorts)(nil), Level: ScalingLevel},
 
 	{Number: 93, Type: (*SetFleetBuild)(nil), Level: InstanceLevel},
+	{Number: 94, Type: (*SetAliasWeights)(nil), Level: InstanceLevel},
 }

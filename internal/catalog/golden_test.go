@@ -27,6 +27,7 @@ func examples() []any {
 	}
 	// Both targets at once: the format does not know the rule against it.
 	routing := Routing{Type: RoutingSimple, Fleet: "fleet-1", Message: "closed"}
+	weights := []AliasWeight{{"fleet-1", 90}, {"fleet-2", 10}}
 	tags := []Tag{{"stage", "beta"}, {"team", "red"}}
 	logLine := FleetEvent{"fleet-1", 300, "event-1", "SERVER_PROCESS_CRASHED", "Server process ended without a word",
 		t0,
@@ -135,7 +136,7 @@ func examples() []any {
 		&FleetLocation{"fleet-1", "custom-office", StatusDeleting, Capacity{1, 5, 3}, true, 30},
 		&logLine,
 		&ComputeClaim{"fleet-1", "host/1", "custom-office"},
-		&Alias{"alias-1", "live", "what players see", routing, t0, t0 + day},
+		&Alias{"alias-1", "live", "what players see", routing, t0, t0 + day, weights},
 		&ResourceTags{"fleet/fleet-1", tags},
 		&key,
 		&CreatorWindow{"fleet-1", "ada", []event.Time{t0, t0, t0 + 1}},
@@ -210,6 +211,7 @@ func examples() []any {
 		&PortsUpdated{"fleet-1", managed.Ports},
 		&ScalingPolicy{"fleet-1", "less when idle", []ScalingAct{{"custom-office", t0}}, rule},
 		&FleetBuildSet{"fleet-1", "build-1", managed.Files, true},
+		&AliasWeightsSet{"alias-1", weights, t0},
 	}
 }
 

@@ -36,7 +36,7 @@ func (w *world) managed() []Command {
 
 func (w *world) instanceCommand() Command {
 	id, machine := w.instance(), w.some("box-", 2)
-	switch w.r.IntN(18) {
+	switch w.r.IntN(20) {
 	case 0, 1, 2:
 		return CreateManagedFleet{ID: w.fleet(), Attributes: Attributes{Name: "arena"}, Locations: w.locations(),
 			Runtime: managedRuntime, Managed: Managed{Build: w.build(), InstanceType: "c5.large", Home: home},
@@ -64,7 +64,9 @@ func (w *world) instanceCommand() Command {
 	case 14:
 		return PutInstanceLog{id, machine, w.hash()}
 	case 15, 16:
-		return SetFleetBuild{w.fleet(), w.build(), w.chance(2), w.id()}
+		return SetFleetBuild{w.some("fleet-", 2), w.some("build-", 2), w.chance(2), w.id()}
+	case 17:
+		return SetAliasWeights{w.some("alias-", 3), []AliasWeight{{w.fleet(), 90}, {w.fleet(), 10}}}
 	}
 	return FailFleet{w.fleet(), codeActivationFailed, "No process was ready in time", lifecycleIDs()}
 }

@@ -16,6 +16,8 @@ type BuildRegion interface {
 	StoreChunks(ctx context.Context, body io.Reader) (*control.ChunksStored, error)
 	FleetBuild(ctx context.Context, fleet string) (*control.FleetBuild, error)
 	SetFleetBuild(ctx context.Context, fleet string, in control.FleetBuildInput) (*control.FleetBuild, error)
+	AliasWeights(alias string) (*control.AliasWeights, error)
+	SetAliasWeights(ctx context.Context, alias string, weights []control.AliasWeight) (*control.AliasWeights, error)
 }
 
 const (
@@ -45,6 +47,15 @@ func (d *Handler) setFleetBuild(c *call, in *control.FleetBuildInput) (*control.
 		c.note("build", set.BuildID)
 	}
 	return set, err
+}
+
+func (d *Handler) aliasWeights(c *call) (*control.AliasWeights, error) {
+	return d.Region.AliasWeights(c.PathValue("alias"))
+}
+
+func (d *Handler) setAliasWeights(c *call, in *[]control.AliasWeight) (*control.AliasWeights, error) {
+	c.event = "AliasWeightsPut"
+	return d.Region.SetAliasWeights(c.Context(), c.PathValue("alias"), *in)
 }
 
 func (d *Handler) pushBuild(c *call, body io.Reader) (*control.BuildPushed, error) {

@@ -171,6 +171,15 @@ func (region) SetFleetBuild(_ context.Context, fleet string, in control.FleetBui
 	return &control.FleetBuild{FleetID: fleet, BuildID: in.BuildID, Now: in.Now}, nil
 }
 
+func (region) AliasWeights(alias string) (*control.AliasWeights, error) {
+	return &control.AliasWeights{AliasID: alias}, nil
+}
+
+func (region) SetAliasWeights(_ context.Context, alias string, weights []control.AliasWeight) (*control.AliasWeights,
+	error) {
+	return &control.AliasWeights{AliasID: alias, Weights: weights}, nil
+}
+
 func (region) StoreChunks(_ context.Context, body io.Reader) (*control.ChunksStored, error) {
 	n, err := io.Copy(io.Discard, body)
 	if err != nil {
