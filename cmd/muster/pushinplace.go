@@ -31,8 +31,8 @@ func (p *push) runInPlace(ctx context.Context) error {
 	case err != nil:
 		return err
 	case fleet.ComputeType != types.ComputeTypeEc2:
-		return fmt.Errorf("fleet %s is of compute type %s: only a fleet of compute type EC2 has a build", *fleet.FleetId,
-			fleet.ComputeType)
+		return fmt.Errorf("fleet %s is of compute type %s: only a fleet of compute type EC2 has a build",
+			*fleet.FleetId, fleet.ComputeType)
 	case fleet.Status != types.FleetStatusActive:
 		return fmt.Errorf("fleet %s is %s and must be ACTIVE", *fleet.FleetId, fleet.Status)
 	}

@@ -50,7 +50,8 @@ func TestDeploy(t *testing.T) {
 	server, err := os.ReadFile(filepath.Join(binaries, "server"))
 	write := func(name, content string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o755); err != nil { //nolint:gosec // programs
+		err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o755) //nolint:gosec // programs
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

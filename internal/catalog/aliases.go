@@ -43,8 +43,8 @@ type CreateAlias struct {
 	Tags        []Tag   `cbor:"5,keyasint,omitzero"`
 }
 
-// UpdateAlias changes the fields that are not nil. A routing is replaced as a whole, with the weights. NotFound for the alias and for the
-// fleet, InvalidRequest for a routing that is mixed or incomplete.
+// UpdateAlias changes the fields that are not nil. A routing is replaced as a whole, with the weights. NotFound for the
+// alias and for the fleet, InvalidRequest for a routing that is mixed or incomplete.
 type UpdateAlias struct {
 	ID          string   `cbor:"1,keyasint,omitzero"`
 	Name        *string  `cbor:"2,keyasint,omitzero"`

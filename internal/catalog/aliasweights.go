@@ -58,8 +58,8 @@ func (c SetAliasWeights) check(s *State) error {
 		case i == maxWeights:
 			return fault.New(fault.InvalidRequest, "An alias can have weights for at most %d fleets", maxWeights)
 		case w.Weight < 1 || w.Weight > WeightSum:
-			return fault.New(fault.InvalidRequest, "The weight of fleet %.200s is %d; it must be 1 to %d percent", w.Fleet,
-				w.Weight, WeightSum)
+			return fault.New(fault.InvalidRequest, "The weight of fleet %.200s is %d; it must be 1 to %d percent",
+				w.Fleet, w.Weight, WeightSum)
 		case slices.ContainsFunc(c.Weights[:i], func(other AliasWeight) bool { return other.Fleet == w.Fleet }):
 			return fault.New(fault.InvalidRequest, "Fleet %.200s has two weights", w.Fleet)
 		}

@@ -22,8 +22,8 @@ func TestTurn(t *testing.T) {
 			}
 			for _, w := range weights {
 				if d := 10*early[w.Fleet] - w.Weight; count[w.Fleet] != w.Weight || d > 10 || d < -10 {
-					t.Fatalf("%v: from turn %d on fleet %s has %d turns, and %d of the first 10", weights, from, w.Fleet,
-						count[w.Fleet], early[w.Fleet])
+					t.Fatalf("%v: from turn %d on fleet %s has %d turns, and %d of the first 10", weights, from,
+						w.Fleet, count[w.Fleet], early[w.Fleet])
 				}
 			}
 		}

@@ -56,8 +56,8 @@ func (c SetFleetBuild) decide(s *State, now event.Time) ([]Event, error) {
 // check rejects a change that is not allowed, and returns the files of the build.
 func (c SetFleetBuild) check(s *State, f *Fleet) (files BuildFiles, err error) {
 	if slices.Contains(s.Tags(fleetKind+f.ID), ProtectTag) {
-		return files, fault.New(fault.InvalidRequest, "Fleet %s has the tag %s=%s, so that its build cannot be changed. "+
-			"Create another fleet for the build, or remove the tag.", f.ID, ProtectTag.Key, ProtectTag.Value)
+		return files, fault.New(fault.InvalidRequest, "Fleet %s has the tag %s=%s, so that its build cannot be "+
+			"changed. Create another fleet for the build, or remove the tag.", f.ID, ProtectTag.Key, ProtectTag.Value)
 	}
 	if _, err := s.activeFleet(f.ID); err != nil {
 		return files, err

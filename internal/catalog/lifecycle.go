@@ -193,7 +193,8 @@ func (i *Instance) fails() bool {
 
 // keepsBuild reports whether the build of its fleet could not replace the one that the instance runs.
 func (i *Instance) keepsBuild() bool {
-	return i.Stage == StageRunning && i.Runs != "" && i.Runs != i.Build && i.Code != "" && i.Code != codeActivationFailed
+	return i.Stage == StageRunning && i.Runs != "" && i.Runs != i.Build && i.Code != "" &&
+		i.Code != codeActivationFailed
 }
 
 // failure returns the fleet event of the instance's failure.

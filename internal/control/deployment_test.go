@@ -33,7 +33,8 @@ func TestDeployment(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := w.must("CreateBuild", object{"Name": "arena", "OperatingSystem": "AMAZON_LINUX_2023",
-		"StorageLocation": object{"Bucket": "games", "Key": "arena.zip", "RoleArn": "arn:aws:iam::111122223333:role/b"}})
+		"StorageLocation": object{"Bucket": "games", "Key": "arena.zip",
+			"RoleArn": "arn:aws:iam::111122223333:role/b"}})
 	next := text(made, "Build", "BuildId")
 	w.await("the build is READY", func() bool {
 		create()

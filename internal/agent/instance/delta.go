@@ -82,7 +82,7 @@ func hasFile(root *os.Root, f *zip.File) bool {
 		return false
 	}
 	info, err := root.Lstat(filepath.FromSlash(f.Name))
-	return err == nil && info.Mode().IsRegular() && uint64(info.Size()) == f.UncompressedSize64 //nolint:gosec // not < 0
+	return err == nil && info.Mode().IsRegular() && uint64(info.Size()) == f.UncompressedSize64 //nolint:gosec // >= 0
 }
 
 // reuse writes the file of a tree that has the path, size and checksum of an entry; false if it has none. What was

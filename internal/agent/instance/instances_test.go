@@ -391,7 +391,8 @@ func TestAssembled(t *testing.T) {
 	changed := packed{"bin/game", game + "\n", 0}
 	link := packed{"latest", "bin/game", fs.ModeSymlink | 0o777}
 	entries := []packed{changed, large(1), large(2), link}
-	for name, tree := range map[string]string{"by tree": treeOf(t, entries...), "another tree": strings.Repeat("0", 64)} {
+	for name, tree := range map[string]string{"by tree": treeOf(t, entries...),
+		"another tree": strings.Repeat("0", 64)} {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeService(t)
 			i := instanceOf("i-1", f.build("build-1", packed{"bin/game", game, 0}, large(1), large(2)), process(1, ""))
