@@ -32,7 +32,12 @@ const (
 type push struct {
 	*operatorCall
 	control.BuildPush
-	root string
+	root    string
+	inPlace string // a fleet; "": none
+	now     bool
+	alias   string // "": none
+	keep    bool   // the old fleet
+	began   time.Time
 }
 
 // A pushResult is the output of "muster push".
@@ -42,6 +47,7 @@ type pushResult struct {
 	Size   int64  `json:"size"` // of the files, in bytes
 	Chunks int    `json:"chunksSent"`
 	Sent   int64  `json:"bytesSent"` // of all calls
+	Fleet  string `json:"fleetId,omitempty"`
 }
 
 func (a *app) pushCommand() *cobra.Command {
@@ -54,11 +60,35 @@ are sent that the newest builds of the same name do not have. The build is READY
 the command ends. Repeat a command that was interrupted: it sends the rest.
 
 Symbolic links are kept as links, except in builds for Windows, which have the files
-instead. The command needs the action gamelift:CreateBuild.`,
+instead. The command needs the action gamelift:CreateBuild.
+
+With --alias a new fleet of the build replaces the fleet of the alias ALIAS (its id,
+ARN or name): it gets the same settings and capacity, and when it is ready the alias
+leads to it. The old fleet is deleted when its game sessions have ended. Ctrl-C or a
+failure before the alias has changed deletes the new fleet, and leaves the old one.
+
+With --in-place the running fleet FLEET (its id, ARN or name) gets the build: server
+processes without a game session start again from it at once, the others when their
+game session ends, or with --now at once, too. If the build cannot be installed, the
+fleet goes on with the one before, and the command fails. It is for development.`,
 		example: `  muster push ./server --name arena --build-version 1.3.0
-  muster push ./server --name arena --operating-system WINDOWS_2022`,
+  muster push ./server --name arena --operating-system WINDOWS_2022
+  muster push ./server --alias live
+  muster push ./server --in-place arena-dev --now`,
 	}, cobra.ExactArgs(1), func(ctx context.Context, o *operatorCall, args []string) error {
 		p.operatorCall, p.root = o, args[0]
+		switch {
+		case p.inPlace != "" && p.alias != "":
+			return &misuseError{errors.New("give --alias or --in-place, not both")}
+		case p.now && p.inPlace == "":
+			return &misuseError{errors.New("--now needs --in-place")}
+		case p.keep && p.alias == "":
+			return &misuseError{errors.New("--keep needs --alias")}
+		case p.inPlace != "":
+			return p.runInPlace(ctx)
+		case p.alias != "":
+			return p.runAlias(ctx)
+		}
 		return p.run(ctx)
 	})
 	f := command.Flags()
@@ -66,6 +96,10 @@ instead. The command needs the action gamelift:CreateBuild.`,
 	f.StringVar(&p.Version, "build-version", "", "version of the build")
 	f.StringVar(&p.OperatingSystem, "operating-system", "", "as in CreateBuild (default AMAZON_LINUX_2023)")
 	f.StringVar(&p.ServerSDKVersion, "server-sdk-version", "", "version of the server SDK in the build")
+	f.StringVar(&p.alias, "alias", "", "alias whose fleet is replaced, by id, ARN or name")
+	f.BoolVar(&p.keep, "keep", false, "with --alias: do not delete the old fleet")
+	f.StringVar(&p.inPlace, "in-place", "", "fleet that gets the build, by id, ARN or name")
+	f.BoolVar(&p.now, "now", false, "with --in-place: end server processes with a game session, too")
 	return command
 }
 

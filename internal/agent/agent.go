@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -148,6 +147,8 @@ func (a *agent) loop(ctx context.Context) {
 			f()
 		case <-notices.Chan():
 			a.readNotice()
+		case <-a.cfg.Replaced:
+			a.machine.Forgive()
 		case <-end:
 			end = nil
 			a.do(a.machine.TerminateCompute(a.now()))
@@ -190,12 +191,10 @@ func (a *agent) observe() {
 	if a.cfg.Observe == nil {
 		return
 	}
-	s := State{Processes: len(a.machine.Processes())}
-	for _, r := range a.running {
-		s.Dirs = append(s.Dirs, r.dir)
+	s := State{Processes: len(a.machine.Processes()), Dirs: map[string]string{}}
+	for id, r := range a.running {
+		s.Dirs[id] = r.dir
 	}
-	slices.Sort(s.Dirs)
-	s.Dirs = slices.Compact(s.Dirs)
 	if crash, loops := a.machine.Loop(); loops {
 		s.Loop = &crash
 	}

@@ -68,6 +68,8 @@ type Config struct {
 	// Place returns the program of a launch path and its working directory, in place of the path and WorkDir. An error
 	// is that of the path. It is called before each launch, by one goroutine. nil: paths are as they are.
 	Place func(launchPath string) (program, dir string, err error)
+	// Replaced receives an element when Place returns other programs than before: waits after crashes end. nil: never.
+	Replaced <-chan struct{}
 	// Cgroup is the directory of the cgroup below which each game server gets one, with MemoryMiB as its memory; "":
 	// none. NoNewPrivs keeps game servers from getting privileges by the programs that they start. Linux alone.
 	Cgroup     string
@@ -91,9 +93,9 @@ type Config struct {
 
 // A State is the state of a compute.
 type State struct {
-	Processes int         // that run, or are being started
-	Dirs      []string    // their working directories, if Config.Place is set; sorted, each once
-	Loop      *plan.Crash // the last crash of an entry in a crash loop; nil: none is
+	Processes int               // that run, or are being started
+	Dirs      map[string]string // their working directories by id, if Config.Place is set
+	Loop      *plan.Crash       // the last crash of an entry in a crash loop; nil: none is
 }
 
 func (c *Config) fill() {

@@ -96,18 +96,19 @@ type check struct {
 	most     int64 // bytes to which the archive may unpack
 	quota    int64
 	tree     *tree
-	entries  []entry
+	entries  []Entry
 	unpacked int64
 }
 
-// An entry is a file or a link.
-type entry struct {
-	path string
-	mode uint32
-	hash [sha256.Size]byte
+// An Entry is a file or a link of a tree.
+type Entry struct {
+	Path string
+	Mode uint32            // the permissions; of a link also LinkMode
+	Hash [sha256.Size]byte // of the content, or of the link's target
 }
 
-const linkMode = 1 << 31
+// LinkMode is the bit of Entry.Mode for a symbolic link.
+const LinkMode = 1 << 31
 
 // entry checks an entry of the archive and reads its content.
 func (c *check) entry(f *zip.File) error {
@@ -139,7 +140,7 @@ func (c *check) entry(f *zip.File) error {
 	if err := c.read(f, sum); err != nil {
 		return err
 	}
-	c.entries = append(c.entries, entry{f.Name, uint32(mode.Perm()), [sha256.Size]byte(sum.Sum(nil))})
+	c.entries = append(c.entries, Entry{f.Name, uint32(mode.Perm()), [sha256.Size]byte(sum.Sum(nil))})
 	return nil
 }
 
@@ -162,7 +163,7 @@ func (c *check) link(f *zip.File) error {
 	if err := c.read(f, &target); err != nil {
 		return err
 	}
-	c.entries = append(c.entries, entry{f.Name, linkMode | uint32(f.Mode().Perm()),
+	c.entries = append(c.entries, Entry{f.Name, LinkMode | uint32(f.Mode().Perm()),
 		sha256.Sum256([]byte(target.String()))})
 	return c.tree.add(f.Name, link, target.String())
 }
@@ -202,18 +203,20 @@ func (c *check) failed(name string, err error) error {
 
 // content returns what was checked.
 func (c *check) content() Content {
-	return Content{Tree: c.hash(), Files: len(c.entries), Unpacked: c.unpacked}
+	return Content{Tree: TreeHash(c.entries), Files: len(c.entries), Unpacked: c.unpacked}
 }
 
-func (c *check) hash() string {
-	slices.SortFunc(c.entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+// TreeHash returns the tree hash, in hex. It sorts the entries.
+func TreeHash(entries []Entry) string {
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	sum := sha256.New()
 	var head []byte
-	for _, e := range c.entries {
-		head = binary.BigEndian.AppendUint32(head[:0], uint32(len(e.path)))
-		head = append(head, e.path...)
-		head = binary.BigEndian.AppendUint32(head, e.mode)
-		sum.Write(append(head, e.hash[:]...))
+	for _, e := range entries {
+		head = binary.BigEndian.AppendUint32(head[:0], uint32(len(e.Path)))
+		head = append(head, e.Path...)
+		head = binary.BigEndian.AppendUint32(head, e.Mode)
+		sum.Write(head)
+		sum.Write(e.Hash[:])
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

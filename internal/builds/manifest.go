@@ -87,7 +87,7 @@ func (c *check) file(f *File) error {
 	if err := checkChunks(f); err != nil {
 		return err
 	}
-	c.entries = append(c.entries, entry{f.Path, f.Mode, sum})
+	c.entries = append(c.entries, Entry{f.Path, f.Mode, sum})
 	return c.tree.add(f.Path, file, "")
 }
 
@@ -101,7 +101,7 @@ func (c *check) listedLink(f *File) error {
 	case len(f.Link) > maxTarget:
 		return errTarget(f.Path, uint64(len(f.Link)))
 	}
-	c.entries = append(c.entries, entry{f.Path, linkMode | f.Mode, sha256.Sum256([]byte(f.Link))})
+	c.entries = append(c.entries, Entry{f.Path, LinkMode | f.Mode, sha256.Sum256([]byte(f.Link))})
 	return c.tree.add(f.Path, link, f.Link)
 }
 

@@ -232,7 +232,7 @@ func (w *world) putUser() Command {
 }
 
 func (w *world) signInCommand() Command {
-	switch w.r.IntN(9) {
+	switch w.r.IntN(10) {
 	case 0, 1, 2:
 		return StartSignIn{SignIn{ID: w.signIn(), User: w.user(), Kind: SignInSSO, Created: w.now, Ends: w.now + day,
 			IdleEnds: w.now + 20*minute}}
@@ -241,6 +241,8 @@ func (w *world) signInCommand() Command {
 			return TouchSignIn{ID: w.signIn(), IdleEnds: w.now + 20*minute}
 		}
 		return RotateSignIn{w.signIn(), 1 + w.r.Uint32N(3), w.now, w.now + 20*minute}
+	case 9:
+		return TouchSignIn{ID: w.signIn(), IdleEnds: w.now + 20*minute}
 	case 5:
 		return EndSignIn{w.signIn(), "left"}
 	case 6:

@@ -29,6 +29,8 @@ type Alias struct {
 	Routing     Routing    `cbor:"4,keyasint"`
 	Created     event.Time `cbor:"5,keyasint,omitempty"`
 	Updated     event.Time `cbor:"6,keyasint,omitempty"`
+	// Weights are the shares of several fleets, of which Routing has the heaviest; nil: it is the only one.
+	Weights []AliasWeight `cbor:"7,keyasint,omitempty"`
 }
 
 // CreateAlias creates an alias. Conflict if the id is used, InvalidRequest for a routing that is mixed, incomplete or
@@ -41,8 +43,8 @@ type CreateAlias struct {
 	Tags        []Tag   `cbor:"5,keyasint,omitzero"`
 }
 
-// UpdateAlias changes the fields that are not nil. A routing is replaced as a whole. NotFound for the alias and for the
-// fleet, InvalidRequest for a routing that is mixed or incomplete.
+// UpdateAlias changes the fields that are not nil. A routing is replaced as a whole, with the weights. NotFound for the
+// alias and for the fleet, InvalidRequest for a routing that is mixed or incomplete.
 type UpdateAlias struct {
 	ID          string   `cbor:"1,keyasint,omitzero"`
 	Name        *string  `cbor:"2,keyasint,omitzero"`
@@ -129,6 +131,9 @@ func (c UpdateAlias) decide(s *State, now event.Time) ([]Event, error) {
 	set(&e.Name, c.Name)
 	set(&e.Description, c.Description)
 	set(&e.Routing, c.Routing)
+	if c.Routing != nil && len(a.Weights) > 0 {
+		return []Event{e, &AliasWeightsSet{ID: c.ID, At: now}}, nil
+	}
 	return []Event{e}, nil
 }
 

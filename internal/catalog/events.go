@@ -139,6 +139,9 @@ var Events = []event.Entry{
 	{Number: 575, Type: (*PortsUpdated)(nil), Level: ScalingLevel},
 	{Number: 580, Type: (*ScalingPolicy)(nil), Level: ScalingLevel},
 
+	{Number: 590, Type: (*FleetBuildSet)(nil), Level: InstanceLevel},
+	{Number: 591, Type: (*AliasWeightsSet)(nil), Level: InstanceLevel},
+
 	{Number: 610, Type: (*ShortageSet)(nil), Level: InstanceLevel},
 	{Number: 611, Type: (*AnnouncementsTrimmed)(nil), Level: InstanceLevel},
 	{Number: 612, Type: (*Announced)(nil), Level: InstanceLevel},
@@ -232,4 +235,7 @@ var Commands = []event.Entry{
 	{Number: 85, Type: (*UpdatePorts)(nil), Level: ScalingLevel},
 	{Number: 86, Type: (*SetShortage)(nil), Level: InstanceLevel},
 	{Number: 87, Type: (*TrimAnnouncements)(nil), Level: InstanceLevel},
+
+	{Number: 93, Type: (*SetFleetBuild)(nil), Level: InstanceLevel},
+	{Number: 94, Type: (*SetAliasWeights)(nil), Level: InstanceLevel},
 }

@@ -28,6 +28,7 @@ func examples() []any {
 	}
 	// Both targets at once: the format does not know the rule against it.
 	routing := Routing{Type: RoutingSimple, Fleet: "fleet-1", Message: "closed"}
+	weights := []AliasWeight{{"fleet-1", 90}, {"fleet-2", 10}}
 	tags := []Tag{{"stage", "beta"}, {"team", "red"}}
 	logLine := FleetEvent{"fleet-1", 300, "event-1", "SERVER_PROCESS_CRASHED", "Server process ended without a word",
 		t0,
@@ -91,9 +92,9 @@ func examples() []any {
 		"box-1.example.com", 20000, 29999, "v1.2.3", "linux", "arm64", "/srv/i"}, true, t0, 3}
 	managed := &Managed{"build-1", BuildFiles{"6b86b273", "5feceb66", 4000, "WINDOWS_2022", "5.4.0"}, "c5.large",
 		"SPOT", []PortRange{{7000, 7100, "0.0.0.0/0", "UDP"}}, "GENERATED", "arn:aws:iam::111122223333:role/games",
-		"SHARED", "us-west-2", stepBuilding, t0, "/local/game/server", "-port 7777"}
+		"SHARED", "us-west-2", stepBuilding, t0, true, "/local/game/server", "-port 7777"}
 	shortage := Shortage{2, "No machine has room", t0}
-	report := InstanceReport{StageFailed, true, "FLEET_ACTIVATION_FAILED", "five crashes in a row"}
+	report := InstanceReport{StageFailed, true, "FLEET_ACTIVATION_FAILED", "five crashes in a row", "build-0"}
 	instance := Instance{"i-0123456789abcdef0", "fleet-1", "us-west-2", "box-1", "build-1", InstanceActive, t0,
 		t0 + day, "d4735e3a", report}
 	rule := ScalingRule{"PercentIdleInstances", 20.5, "GreaterThanThreshold", 20.5, 15, "PercentChangeInCapacity", -10}
@@ -138,7 +139,7 @@ func examples() []any {
 			shortage},
 		&logLine,
 		&ComputeClaim{"fleet-1", "host/1", "custom-office"},
-		&Alias{"alias-1", "live", "what players see", routing, t0, t0 + day},
+		&Alias{"alias-1", "live", "what players see", routing, t0, t0 + day, weights},
 		&ResourceTags{"fleet/fleet-1", tags},
 		&key,
 		&CreatorWindow{"fleet-1", "ada", []event.Time{t0, t0, t0 + 1}},
@@ -212,6 +213,8 @@ func examples() []any {
 		&ScalingPolicyActed{"fleet-1", "less when idle", "custom-office", t0},
 		&PortsUpdated{"fleet-1", managed.Ports},
 		&ScalingPolicy{"fleet-1", "less when idle", []ScalingAct{{"custom-office", t0}}, rule},
+		&FleetBuildSet{"fleet-1", "build-1", managed.Files, true},
+		&AliasWeightsSet{"alias-1", weights, t0},
 		&ShortageSet{"fleet-1", "custom-office", shortage, t0 + day},
 		&AnnouncementsTrimmed{7},
 		&Announced{8},

@@ -54,6 +54,7 @@ type InstanceReport struct {
 	Installed bool          `cbor:"21,keyasint,omitempty"` // the build has an installer, which has ended well
 	Code      string        `cbor:"22,keyasint,omitempty"` // of a failure: the code of a fleet event; "": none
 	Message   string        `cbor:"23,keyasint,omitempty"` // of a failure
+	Runs      string        `cbor:"24,keyasint,omitempty"` // id of the build that new processes start from; "": none
 }
 
 // CreateInstance gives a machine an instance of a fleet, and reserves its name among the computes of the fleet.

@@ -38,7 +38,7 @@ func (w *world) managed() []Command {
 
 func (w *world) instanceCommand() Command {
 	id, machine := w.instance(), w.some("box-", 2)
-	switch w.r.IntN(16) {
+	switch w.r.IntN(20) {
 	case 0, 1, 2:
 		return CreateManagedFleet{ID: w.fleet(), Attributes: Attributes{Name: "arena"}, Locations: w.locations(),
 			Runtime: managedRuntime, Managed: Managed{Build: w.build(), InstanceType: "c5.large", Home: home},
@@ -65,6 +65,10 @@ func (w *world) instanceCommand() Command {
 		return DropInstance{id}
 	case 14:
 		return PutInstanceLog{id, machine, w.hash()}
+	case 15, 16:
+		return SetFleetBuild{w.some("fleet-", 2), w.some("build-", 2), w.chance(2), w.id()}
+	case 17:
+		return SetAliasWeights{w.some("alias-", 3), []AliasWeight{{w.fleet(), 90}, {w.fleet(), 10}}}
 	}
 	return FailFleet{w.fleet(), codeActivationFailed, "No process was ready in time", lifecycleIDs()}
 }
@@ -128,6 +132,12 @@ func TestLifecycle(t *testing.T) {
 			slices.Concat(begun, []string{codeInitFailed, codeStateError})},
 		"crashes of an ACTIVE fleet": {[]Command{ready, failure(StageRunning, codeActivationFailed)}, StatusActive,
 			StatusActive, slices.Concat(begun, validating, active)},
+		"another build that cannot run": {[]Command{ready, CreateBuild{ID: "build-1",
+			Source: BuildSource{Bucket: "b", Key: "k"}, Hash: "hash-1", Size: 1}, FinishBuild{ID: "build-1",
+			Hash: "hash-1"}, SetFleetBuild{"fleet-0", "build-1", false, "e"}, ReportInstance{"i-0", "box-0",
+			lifecycleIDs(), InstanceReport{Stage: StageRunning, Code: codeFailedInstaller, Runs: "build-0"}}},
+			StatusActive, StatusActive, slices.Concat(begun, validating, active, []string{codeGeneric,
+				codeFailedInstaller})},
 		"no process in time": {[]Command{FailFleet{"fleet-0", codeActivationFailed, "why", lifecycleIDs()}},
 			StatusError, StatusError, slices.Concat(begun, []string{codeActivationFailed, codeStateError})},
 	} {

@@ -128,7 +128,7 @@ func (s *State) lifecycle(now event.Time, i *Instance, ids []string) ([]Event, e
 		return s.failFleet(now, f, step, append(f.notes(step, i), i.failure()), ids)
 	case f.beginning():
 		return s.advance(now, f, l, i, ids)
-	case f.Status == StatusActive && i.Stage == StageFailed:
+	case f.Status == StatusActive && (i.Stage == StageFailed || i.keepsBuild()):
 		return s.note(now, f.ID, ids, []note{i.failure()})
 	case f.Status == StatusActive:
 		events, notes := l.advance(f, statusOf(step))
@@ -189,6 +189,12 @@ func (i *Instance) step() FleetStep {
 // fails reports whether the instance makes a fleet fail that is not ACTIVE.
 func (i *Instance) fails() bool {
 	return i.Stage == StageFailed || i.Stage == StageRunning && i.Code != ""
+}
+
+// keepsBuild reports whether the build of its fleet could not replace the one that the instance runs.
+func (i *Instance) keepsBuild() bool {
+	return i.Stage == StageRunning && i.Runs != "" && i.Runs != i.Build && i.Code != "" &&
+		i.Code != codeActivationFailed
 }
 
 // failure returns the fleet event of the instance's failure.

@@ -25,6 +25,7 @@ type Managed struct {
 	Home         string      `cbor:"9,keyasint,omitempty"` // the location that is the region itself
 	Step         FleetStep   `cbor:"10,keyasint,omitempty"`
 	Changed      event.Time  `cbor:"11,keyasint,omitempty"` // when the status of the fleet last changed
+	Now          bool        `cbor:"12,keyasint,omitempty"` // see SetFleetBuild
 
 	// ServerLaunchPath and ServerLaunchParameters as given; the runtime configuration has them.
 	LaunchPath       string `cbor:"20,keyasint,omitempty"`
@@ -131,14 +132,9 @@ func (c CreateManagedFleet) decide(s *State, now event.Time) ([]Event, error) {
 
 // check rejects invalid requests, and returns what is stored of the fleet. The locations are those besides its home.
 func (c CreateManagedFleet) check(s *State, locations []string) (*Managed, error) {
-	b, ok := s.builds.Get(c.Managed.Build)
-	switch {
-	case !ok:
-		return nil, buildNotFound(c.Managed.Build)
-	case b.Status == BuildFailed:
-		return nil, fault.New(fault.InvalidRequest, "Build %s is FAILED: %s", b.ID, b.Reason)
-	case b.Status != BuildReady:
-		return nil, fault.New(fault.NotReady, "Build %s is %s and must be READY", b.ID, b.Status)
+	b, err := s.readyBuild(c.Managed.Build)
+	if err != nil {
+		return nil, err
 	}
 	if err := s.checkManagedLocations(locations, 1); err != nil {
 		return nil, err
@@ -152,6 +148,20 @@ func (c CreateManagedFleet) check(s *State, locations []string) (*Managed, error
 		return nil, err
 	}
 	return &m, m.checkPorts()
+}
+
+// readyBuild returns a build that is READY, or NotFound, InvalidRequest or NotReady.
+func (s *State) readyBuild(id string) (*Build, error) {
+	b, ok := s.builds.Get(id)
+	switch {
+	case !ok:
+		return nil, buildNotFound(id)
+	case b.Status == BuildFailed:
+		return nil, fault.New(fault.InvalidRequest, "Build %s is FAILED: %s", b.ID, b.Reason)
+	case b.Status != BuildReady:
+		return nil, fault.New(fault.NotReady, "Build %s is %s and must be READY", b.ID, b.Status)
+	}
+	return b, nil
 }
 
 // checkManagedLocations rejects new locations of a fleet that has others: those that do not exist or have no machine.

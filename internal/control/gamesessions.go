@@ -48,6 +48,10 @@ func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSession
 	if err := p.history.Admit(); err != nil {
 		return nil, err
 	}
+	in, err := p.byWeight(ctx, in)
+	if err != nil {
+		return nil, err
+	}
 	f, room, err := p.placeGameSession(in)
 	if err != nil {
 		return nil, err

@@ -135,6 +135,9 @@ func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue,
 			pending)
 	}
 	r.Topic, r.EventData = q.NotificationTarget, q.CustomEventData // for its event, if the queue is deleted meanwhile
+	if queue.Weighted() {
+		r.Turn = int32(p.turns.take("queue/"+q.Name)) + 1 //nolint:gosec // at most catalog.WeightSum
+	}
 	choice := queue.Choose(&r, 0)
 	return askPlacement(ctx, p, r.ID, placement.Start{
 		Request: r, Timeout: q.Timeout, Room: p.drivers.FirstRoom(&choice),

@@ -120,6 +120,7 @@ type Plane struct {
 	watches   router.Watches[sessionKey] // of game sessions
 	changes   router.Watches[struct{}]   // of anything
 	latencies reportedLatencies
+	turns     turns
 
 	drivers  *drivers.Drivers
 	ruleSets ruleSets

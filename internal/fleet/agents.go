@@ -204,6 +204,8 @@ type StopCompute struct {
 	Name    string `cbor:"1,keyasint,omitzero"`
 	Stopped bool   `cbor:"2,keyasint,omitzero"`
 	Idle    bool   `cbor:"3,keyasint,omitzero"` // from catalog.InstanceLevel on
+	// Only, if not empty, are the ids of the processes that are meant; from catalog.InstanceLevel on.
+	Only []string `cbor:"4,keyasint,omitzero"`
 }
 
 func (c StopCompute) decide(r *Room, now event.Time) ([]any, error) {
@@ -213,7 +215,7 @@ func (c StopCompute) decide(r *Room, now event.Time) ([]any, error) {
 	var events []any
 	r.processesOf(c.Name, func(p *Process) bool {
 		switch {
-		case p.Status == ProcessEnded:
+		case p.Status == ProcessEnded, len(c.Only) > 0 && !slices.Contains(c.Only, p.ID):
 		case c.Stopped:
 			events = append(events, r.end(p, EndedWithCompute, now)...)
 		case p.TerminateBy == 0 && (!c.Idle || p.Status != ProcessHosting):

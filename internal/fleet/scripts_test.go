@@ -112,7 +112,11 @@ var scriptCommands = map[string]func(a *arguments) Command{
 		return c
 	},
 	"StopCompute": func(a *arguments) Command {
-		return StopCompute{a.word(0), a.named["stopped"] != "", a.named["idle"] != ""}
+		c := StopCompute{Name: a.word(0), Stopped: a.named["stopped"] != "", Idle: a.named["idle"] != ""}
+		if only := a.named["only"]; only != "" {
+			c.Only = strings.Split(only, ",")
+		}
+		return c
 	},
 	"CloseCompute": func(a *arguments) Command {
 		return CloseCompute{a.word(0), time.Duration(a.number(1)) * time.Minute}

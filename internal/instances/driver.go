@@ -105,7 +105,7 @@ func Concerns(body any) bool {
 	case *catalog.ManagedFleetCreated, *catalog.ManagedLocationsAdded, *catalog.FleetDeletionStarted,
 		*catalog.FleetLocationRemovalStarted, *catalog.MachinePut, *catalog.MachineDrainSet,
 		*catalog.MachineDeleted, *catalog.InstanceReported, *catalog.InstanceDropped, *catalog.FleetAdvanced,
-		*catalog.CapacitySet:
+		*catalog.CapacitySet, *catalog.FleetBuildSet:
 		return true
 	case *fleet.ProcessBecameReady:
 		return strings.HasPrefix(e.Compute, IDPrefix)

@@ -68,6 +68,9 @@ type Config struct {
 	// Certify returns a certificate for an instance by a certificate request in DER form, and that of the CA, in PEM
 	// form. The error is a *fault.Error. It is called only with Wanted.
 	Certify func(instance *catalog.Instance, request []byte) (certificate, root []byte, err error)
+	// Outdated is called with the ids of processes of an instance that were started from an earlier build. nil: nothing
+	// is.
+	Outdated func(ctx context.Context, instance *catalog.Instance, processes []string)
 	// Changed is called when a machine has connected or disconnected; it returns at once. nil: nothing is.
 	Changed func()
 
@@ -255,7 +258,7 @@ func (all *Machines) Observe(commit *router.Commit) {
 			if i, ok := commit.View.Catalog().Instance(e.ID); ok && e.Status == catalog.InstanceTerminating {
 				all.wake(i.Machine, commit.View.Catalog())
 			}
-		case *catalog.InstanceDropped, *catalog.RuntimeConfigurationUpdated,
+		case *catalog.InstanceDropped, *catalog.RuntimeConfigurationUpdated, *catalog.FleetBuildSet,
 			*catalog.FleetTerminated, *catalog.FleetLocationRemoved:
 			changed = true
 		}
@@ -313,7 +316,13 @@ func (c *connection) report(ctx context.Context, s *catalog.State, states []prot
 	for i := range states {
 		r := reportFrom(&states[i])
 		known, ok := s.Instance(states[i].ID)
-		if !ok || known.Machine != c.name || known.InstanceReport == r || !c.reports.AllowN(c.all.Clock.Now(), 1) {
+		if !ok || known.Machine != c.name {
+			continue
+		}
+		if len(states[i].Outdated) > 0 && c.all.Outdated != nil {
+			c.all.Outdated(ctx, known, states[i].Outdated)
+		}
+		if known.InstanceReport == r || !c.reports.AllowN(c.all.Clock.Now(), 1) {
 			continue
 		}
 		err := c.all.Catalog.Change(ctx, catalog.ReportInstance{ID: known.ID, Machine: c.name, InstanceReport: r,
@@ -326,7 +335,7 @@ func (c *connection) report(ctx context.Context, s *catalog.State, states []prot
 }
 
 func reportFrom(s *protocol.InstanceState) catalog.InstanceReport {
-	r := catalog.InstanceReport{Stage: catalog.InstanceStage(s.Stage), Installed: s.Installed}
+	r := catalog.InstanceReport{Stage: catalog.InstanceStage(s.Stage), Installed: s.Installed, Runs: s.Build}
 	if s.Failure != nil {
 		r.Code, r.Message = s.Failure.Code, s.Failure.Message
 	}
@@ -380,20 +389,18 @@ func (all *Machines) note(c *connection, o *protocol.Observed) bool {
 	if all.open[c.name] != c {
 		return false
 	}
-	all.known[c.name] = state{Name: c.name, Connected: true, Generation: o.Generation, Load: o.Load,
-		FreeMemoryMiB: o.FreeMemoryMiB, Processes: processesOf(o), seen: all.Clock.Now()}
-	return true
-}
-
-// processesOf returns the number of processes of each instance that has some.
-func processesOf(o *protocol.Observed) map[string]int {
-	processes := map[string]int{}
+	now := state{Name: c.name, Connected: true, Generation: o.Generation, Load: o.Load,
+		FreeMemoryMiB: o.FreeMemoryMiB, Processes: map[string]int{}, Outdated: map[string]int{}, seen: all.Clock.Now()}
 	for _, i := range o.Instances {
 		if i.Processes > 0 {
-			processes[i.ID] = i.Processes
+			now.Processes[i.ID] = i.Processes
+		}
+		if len(i.Outdated) > 0 {
+			now.Outdated[i.ID] = len(i.Outdated)
 		}
 	}
-	return processes
+	all.known[c.name] = now
+	return true
 }
 
 // Disconnected implements Connection.

@@ -27,6 +27,7 @@ type state struct {
 	Load          *float64       `json:"load,omitempty"`
 	FreeMemoryMiB *int64         `json:"free,omitempty"`
 	Processes     map[string]int `json:"processes,omitempty"` // by instance
+	Outdated      map[string]int `json:"outdated,omitempty"`  // by instance
 	AgeMS         int64          `json:"ageMs"`               // since the last report: the clocks of nodes differ
 
 	seen time.Time // of the last report, by the clock of this node
@@ -41,6 +42,7 @@ type Machine struct {
 	Load          *float64       // nil: not known
 	FreeMemoryMiB *int64         // nil: not known
 	Processes     map[string]int // by instance, as far as it is known
+	Outdated      map[string]int // those of Processes that were started from an earlier build
 	Missed        time.Duration  // how long it has been without a report, for all that is known here
 }
 
@@ -120,7 +122,7 @@ func (all *Machines) List(ctx context.Context) []Machine {
 	for i, m := range stored {
 		s := all.known[m.Name]
 		list[i] = Machine{m, all.statusOf(&s, m.Joined.Time(), now), s.seen, s.Generation, s.Load, s.FreeMemoryMiB,
-			s.Processes, all.missed(&s, m.Joined.Time(), now)}
+			s.Processes, s.Outdated, all.missed(&s, m.Joined.Time(), now)}
 	}
 	return list
 }

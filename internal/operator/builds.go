@@ -14,6 +14,10 @@ type BuildRegion interface {
 	BuildView(id string) (*control.BuildView, error)
 	PushBuild(ctx context.Context, in *control.BuildPush) (*control.BuildPushed, error)
 	StoreChunks(ctx context.Context, body io.Reader) (*control.ChunksStored, error)
+	FleetBuild(ctx context.Context, fleet string) (*control.FleetBuild, error)
+	SetFleetBuild(ctx context.Context, fleet string, in control.FleetBuildInput) (*control.FleetBuild, error)
+	AliasWeights(alias string) (*control.AliasWeights, error)
+	SetAliasWeights(ctx context.Context, alias string, weights []control.AliasWeight) (*control.AliasWeights, error)
 }
 
 const (
@@ -31,6 +35,27 @@ func (d *Handler) builds(c *call) (*control.BuildList, error) {
 
 func (d *Handler) build(c *call) (*control.BuildView, error) {
 	return d.Region.BuildView(c.PathValue("id"))
+}
+
+func (d *Handler) fleetBuild(c *call) (*control.FleetBuild, error) {
+	return d.Region.FleetBuild(c.Context(), c.PathValue("fleet"))
+}
+
+func (d *Handler) setFleetBuild(c *call, in *control.FleetBuildInput) (*control.FleetBuild, error) {
+	set, err := d.Region.SetFleetBuild(c.Context(), c.PathValue("fleet"), *in)
+	if err == nil {
+		c.note("build", set.BuildID)
+	}
+	return set, err
+}
+
+func (d *Handler) aliasWeights(c *call) (*control.AliasWeights, error) {
+	return d.Region.AliasWeights(c.PathValue("alias"))
+}
+
+func (d *Handler) setAliasWeights(c *call, in *[]control.AliasWeight) (*control.AliasWeights, error) {
+	c.event = "AliasWeightsPut"
+	return d.Region.SetAliasWeights(c.Context(), c.PathValue("alias"), *in)
 }
 
 func (d *Handler) pushBuild(c *call, body io.Reader) (*control.BuildPushed, error) {

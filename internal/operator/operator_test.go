@@ -163,6 +163,23 @@ func (region) PushBuild(_ context.Context, in *control.BuildPush) (*control.Buil
 	return pushed, nil
 }
 
+func (region) FleetBuild(_ context.Context, fleet string) (*control.FleetBuild, error) {
+	return &control.FleetBuild{FleetID: fleet, BuildID: "build-1"}, nil
+}
+
+func (region) SetFleetBuild(_ context.Context, fleet string, in control.FleetBuildInput) (*control.FleetBuild, error) {
+	return &control.FleetBuild{FleetID: fleet, BuildID: in.BuildID, Now: in.Now}, nil
+}
+
+func (region) AliasWeights(alias string) (*control.AliasWeights, error) {
+	return &control.AliasWeights{AliasID: alias}, nil
+}
+
+func (region) SetAliasWeights(_ context.Context, alias string, weights []control.AliasWeight) (*control.AliasWeights,
+	error) {
+	return &control.AliasWeights{AliasID: alias, Weights: weights}, nil
+}
+
 func (region) StoreChunks(_ context.Context, body io.Reader) (*control.ChunksStored, error) {
 	n, err := io.Copy(io.Discard, body)
 	if err != nil {

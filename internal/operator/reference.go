@@ -58,6 +58,10 @@ var notes = map[string]string{
 	"DELETE /v1/players/{player}/sessions/{session}": "release the slot of a player session that is RESERVED",
 
 	"GET /v1/fleets/{fleet}/computes":           "[computes](#computes), with their server processes",
+	"GET /v1/fleets/{fleet}/build":              "[the build of a fleet](#the-build-of-a-fleet), and its instances",
+	"PUT /v1/fleets/{fleet}/build":              "change [the build of a fleet](#the-build-of-a-fleet) in place",
+	"GET /v1/aliases/{alias}/weights":           "[the weights of an alias](#weights-of-an-alias)",
+	"PUT /v1/aliases/{alias}/weights":           "share new game sessions [by weights](#weights-of-an-alias)",
 	"GET /v1/queues/{name}/placements":          "[placements](#lists-of-placements-and-tickets) of a queue",
 	"GET /v1/configurations/{name}/tickets":     "[tickets](#lists-of-placements-and-tickets) of a configuration",
 	"GET /v1/latency":                           "[latencies that players report](#latencies), by location",

@@ -23,6 +23,12 @@ func (d *Handler) routes() []route {
 		{"GET /v1/fleets", "OverviewRead", "", answering((*Handler).fleets).with("limit"), 0},
 		{"GET /v1/fleets/{fleet}/computes", "GameSessionRead", "fleet/{fleet}", answering((*Handler).computes).
 			with("after", "limit"), 0},
+		{"GET /v1/fleets/{fleet}/build", "BuildRead", "fleet/{fleet}", answering((*Handler).fleetBuild), 0},
+		{"PUT /v1/fleets/{fleet}/build", "FleetBuildPut", "fleet/{fleet}", taking(nil, (*Handler).setFleetBuild), 0},
+		{"GET /v1/aliases/{alias}/weights", "gamelift:DescribeAlias", "alias/{alias}",
+			answering((*Handler).aliasWeights), 0},
+		{"PUT /v1/aliases/{alias}/weights", "gamelift:UpdateAlias", "alias/{alias}",
+			taking(nil, (*Handler).setAliasWeights), 0},
 		{"GET /v1/builds", "BuildRead", "", answering((*Handler).builds).with("status", "after", "limit"), 0},
 		{"GET /v1/builds/{id}", "BuildRead", "build/{id}", answering((*Handler).build), 0},
 		{"POST /v1/builds", "gamelift:CreateBuild", "", receiving("application/json", maxManifest,

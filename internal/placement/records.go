@@ -38,6 +38,9 @@ type Request struct {
 	// Settings of the queue at the start, in case it is deleted before the placement ends.
 	Topic     string `cbor:"14,keyasint,omitempty"` // NotificationTarget
 	EventData string `cbor:"15,keyasint,omitempty"` // CustomEventData
+	// Turn, from 1 on, is the number of the placement in its queue, for destinations with weights: see
+	// catalog.Alias.Turn. 0: the queue had none. From catalog.InstanceLevel on.
+	Turn int32 `cbor:"16,keyasint,omitempty"`
 }
 
 // Latency is one player's latency to one location.

@@ -14,7 +14,8 @@ const (
 		" GetAccessKeyLastUsed GetUser GetUserPolicy ListAccessKeys ListUserPolicies ListUsers PutUserPolicy" +
 		" UpdateAccessKey"
 	musterActions = "AssignmentDelete AssignmentPut AuditRead BackupCreate BuildRead ConsoleUse EndedSessionRead" +
-		" EventRead GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate LegacyRead" +
+		" EventRead FleetBuildPut GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate" +
+		" LegacyRead" +
 		" LogRead MachineDelete MachineDrain MachineRead MachineTokenCreate MachineTokenDelete MachineTokenRead" +
 		" NodeRead NodeRemove OverviewRead PlacementRead PlayerRead PlayerRelease PolicyCheck" +
 		" PolicyDelete PolicyPut PolicyRead ProcessLogRead ProviderDelete ProviderPut ProviderRead RoleDelete RolePut" +

@@ -65,7 +65,8 @@ func TestBuiltins(t *testing.T) {
 			case "DeleteFleet", "DeleteFleetLocations", "DeleteContainerFleet", "DeleteLocation",
 				"DeleteGameServerGroup":
 				return false
-			case "PolicyCheck", "TicketExplain", "ConsoleUse", "PlayerRelease", "RuleSetCheck", "RuleSetSimulate":
+			case "PolicyCheck", "TicketExplain", "ConsoleUse", "FleetBuildPut", "PlayerRelease", "RuleSetCheck",
+				"RuleSetSimulate":
 				return true
 			}
 			return service == "gamelift" || service == "cloudwatch" || service == "s3" ||

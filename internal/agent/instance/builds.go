@@ -37,7 +37,13 @@ type builds struct {
 
 	mu     sync.Mutex
 	locks  map[string]chan struct{} // by key; an element: it is locked
-	failed map[string]*failure      // of installers, by key, while an instance has the build
+	failed map[string]failedInstall // by key, while an instance has the build
+}
+
+// A failedInstall is the failure of an installer. Another build with the same files is tried again.
+type failedInstall struct {
+	build string // id
+	*failure
 }
 
 // A mark is the content of readyFile.
@@ -101,9 +107,10 @@ func (b *builds) prepare(ctx context.Context, work *sync.WaitGroup, w protocol.I
 		return tree, m.Installed, unlock, nil
 	}
 	b.mu.Lock()
-	f := b.failed[key]
+	last := b.failed[key]
 	b.mu.Unlock()
-	if f == nil {
+	f := last.failure
+	if f == nil || last.build != w.Build.ID {
 		if installed, err = b.make(ctx, dir, w, stage); err == nil {
 			if installed {
 				work.Go(func() { b.putOutput(ctx, dir, w) })
@@ -115,7 +122,7 @@ func (b *builds) prepare(ctx context.Context, work *sync.WaitGroup, w protocol.I
 			return "", false, nil, err
 		}
 		b.mu.Lock()
-		b.failed[key] = f
+		b.failed[key] = failedInstall{w.Build.ID, f}
 		b.mu.Unlock()
 	}
 	b.putOutput(ctx, dir, w)
@@ -136,15 +143,13 @@ func (b *builds) make(ctx context.Context, dir string, w protocol.Instance, stag
 	archive, tree := filepath.Join(dir, archiveFile), filepath.Join(dir, treeDir)
 	log := b.cfg.Log.With("build", w.Build.ID)
 	began := time.Now()
-	if err := b.download(ctx, w.Build, archive); err != nil {
-		return false, err
-	}
-	log.Info("build downloaded", "bytes", w.Build.Size, "took", time.Since(began).Round(time.Millisecond))
-	stage(protocol.Extracting)
 	if err := os.RemoveAll(tree); err != nil {
 		return false, err
 	}
-	if err := extract(ctx, archive, tree); err != nil {
+	if err := b.assemble(ctx, w.Build, tree); err == nil {
+		log.Info("build assembled of files of other builds", "took", time.Since(began).Round(time.Millisecond))
+		stage(protocol.Extracting)
+	} else if err := b.fetch(ctx, w.Build, archive, tree, stage); err != nil {
 		return false, err
 	}
 	if installer := findInstaller(tree); installer != "" {
@@ -165,7 +170,23 @@ func (b *builds) make(ctx context.Context, dir string, w protocol.Instance, stag
 	if err := atomicfile.Write(filepath.Join(dir, readyFile), text, 0o600); err != nil {
 		return false, err
 	}
-	return installed, os.Remove(archive)
+	return installed, os.RemoveAll(archive)
+}
+
+// fetch downloads the whole archive of a build, and extracts it.
+func (b *builds) fetch(ctx context.Context, build protocol.Build, archive, tree string,
+	stage func(protocol.Stage)) error {
+	began := time.Now()
+	if err := b.download(ctx, build, archive); err != nil {
+		return err
+	}
+	b.cfg.Log.Info("build downloaded", "build", build.ID, "bytes", build.Size,
+		"took", time.Since(began).Round(time.Millisecond))
+	stage(protocol.Extracting)
+	if err := os.RemoveAll(tree); err != nil { // of assemble
+		return err
+	}
+	return extract(ctx, archive, tree)
 }
 
 // prune removes the builds that are neither used nor among the last used ones, and forgets the failures of those that
@@ -178,29 +199,28 @@ func (b *builds) prune(used map[string]bool) {
 		}
 	}
 	b.mu.Unlock()
-	type unused struct {
-		key string
-		at  time.Time
-	}
-	var all []unused
+	ready := slices.DeleteFunc(b.byUse(), func(key string) bool { return used[key] })
+	kept := ready[:min(keptBuilds, len(ready))]
 	entries, _ := os.ReadDir(b.dir) // there is none yet
 	for _, e := range entries {
-		if used[e.Name()] {
-			continue
+		if key := e.Name(); !used[key] && !slices.Contains(kept, key) {
+			b.remove(key)
 		}
-		u := unused{key: e.Name()}
-		if info, err := os.Stat(filepath.Join(b.dir, u.key, readyFile)); err == nil {
-			u.at = info.ModTime()
-		}
-		all = append(all, u)
 	}
-	slices.SortFunc(all, func(x, y unused) int { return y.at.Compare(x.at) })
-	for n, u := range all {
-		if n < keptBuilds && !u.at.IsZero() {
-			continue
+}
+
+// byUse returns the keys of the builds that are ready, the last used one first.
+func (b *builds) byUse() (keys []string) {
+	last := map[string]time.Time{}
+	entries, _ := os.ReadDir(b.dir) // there is none yet
+	for _, e := range entries {
+		if info, err := os.Stat(filepath.Join(b.dir, e.Name(), readyFile)); err == nil {
+			keys = append(keys, e.Name())
+			last[e.Name()] = info.ModTime()
 		}
-		b.remove(u.key)
 	}
+	slices.SortFunc(keys, func(x, y string) int { return last[y].Compare(last[x]) })
+	return keys
 }
 
 // remove removes a build that no instance prepares.

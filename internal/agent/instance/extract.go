@@ -3,6 +3,7 @@ package instance
 import (
 	"archive/zip"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	buildtree "github.com/muster-gg/muster/internal/builds"
 )
 
 const (
@@ -24,13 +27,15 @@ const (
 
 // An extraction unpacks an archive. The service has checked the archive; what could harm the machine is checked again.
 type extraction struct {
-	root  *os.Root
-	room  int64 // bytes
-	links []string
+	root    *os.Root
+	earlier []*os.Root // trees that may have files of the archive
+	room    int64      // bytes
+	links   []string
+	entries []buildtree.Entry // with earlier alone
 }
 
 // extract unpacks an archive into a new directory.
-func extract(ctx context.Context, archive, to string) (err error) {
+func extract(ctx context.Context, archive, to string) error {
 	r, err := zip.OpenReader(archive)
 	if err != nil {
 		return failed(codeDownload, "the archive of the build is damaged: %v", err)
@@ -40,29 +45,37 @@ func extract(ctx context.Context, archive, to string) (err error) {
 	if err != nil {
 		return err
 	}
+	_, err = unpack(ctx, &r.Reader, info.Size(), to, nil)
+	return err
+}
+
+// unpack unpacks an archive of a size into a new directory. It takes files from earlier trees, if there are any, and
+// then returns what it has unpacked.
+func unpack(ctx context.Context, archive *zip.Reader, size int64, to string, earlier []*os.Root) (
+	entries []buildtree.Entry, err error) {
 	if err := os.Mkdir(to, 0o755); err != nil { //nolint:gosec // in a directory of this user alone
-		return err
+		return nil, err
 	}
 	root, err := os.OpenRoot(to)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	e := &extraction{root: root, room: max(maxRatio*info.Size(), smallSize)}
-	for _, f := range r.File {
+	e := &extraction{root: root, earlier: earlier, room: max(maxRatio*size, smallSize)}
+	for _, f := range archive.File {
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, err
 		}
 		if err := e.entry(f); err != nil {
-			return failed(codeDownload, "entry %.200q of the build cannot be unpacked: %v", f.Name, err)
+			return nil, failed(codeDownload, "entry %.200q of the build cannot be unpacked: %v", f.Name, err)
 		}
 	}
 	for _, link := range e.links {
 		if _, err := root.Stat(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return failed(codeDownload, "link %.200q of the build: %v", link, err)
+			return nil, failed(codeDownload, "link %.200q of the build: %v", link, err)
 		}
 	}
-	return nil
+	return e.entries, nil
 }
 
 func (e *extraction) entry(f *zip.File) error {
@@ -79,36 +92,75 @@ func (e *extraction) entry(f *zip.File) error {
 	if err := e.root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	content, err := f.Open()
-	if err != nil {
-		return err
-	}
 	if mode.IsRegular() {
-		err = e.file(name, mode.Perm(), content)
-	} else {
-		err = e.link(name, content)
+		return e.file(name, f)
 	}
-	return errors.Join(err, content.Close())
+	return e.link(name, f)
 }
 
-func (e *extraction) file(name string, mode fs.FileMode, content io.Reader) error {
+func (e *extraction) file(name string, f *zip.File) error {
 	file, err := e.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(file, io.LimitReader(content, e.room+1))
-	if e.room -= n; err == nil && e.room < 0 {
-		err = fmt.Errorf("the archive unpacks to more than %d times its size", maxRatio)
-	}
-	return errors.Join(err, file.Chmod(mode), file.Close())
+	return errors.Join(e.fill(file, f), file.Chmod(f.Mode().Perm()), file.Close())
 }
 
-func (e *extraction) link(name string, content io.Reader) error {
+// fill writes the content of an entry.
+func (e *extraction) fill(file *os.File, f *zip.File) error {
+	for _, root := range e.earlier {
+		if sum, ok := reuse(root, f, file); ok {
+			e.add(f, 0, sum)
+			return e.use(int64(f.UncompressedSize64)) //nolint:gosec // that of a file
+		}
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		if err := file.Truncate(0); err != nil {
+			return err
+		}
+	}
+	content, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }() // only read
+	to, sum := io.Writer(file), sha256.New()
+	if len(e.earlier) > 0 {
+		to = io.MultiWriter(file, sum)
+	}
+	n, err := io.Copy(to, io.LimitReader(content, e.room+1))
+	e.add(f, 0, [sha256.Size]byte(sum.Sum(nil)))
+	return errors.Join(err, e.use(n))
+}
+
+// use counts unpacked bytes.
+func (e *extraction) use(n int64) error {
+	if e.room -= n; e.room < 0 {
+		return fmt.Errorf("the archive unpacks to more than %d times its size", maxRatio)
+	}
+	return nil
+}
+
+// add notes an entry for the hash of the tree.
+func (e *extraction) add(f *zip.File, kind uint32, sum [sha256.Size]byte) {
+	if len(e.earlier) > 0 {
+		e.entries = append(e.entries, buildtree.Entry{Path: f.Name, Mode: kind | uint32(f.Mode().Perm()), Hash: sum})
+	}
+}
+
+func (e *extraction) link(name string, f *zip.File) error {
+	content, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }() // only read
 	text, err := io.ReadAll(io.LimitReader(content, maxTarget+1))
 	if err != nil {
 		return err
 	}
 	target := string(text)
+	e.add(f, buildtree.LinkMode, sha256.Sum256(text))
 	if len(target) > maxTarget || path.IsAbs(target) ||
 		!filepath.IsLocal(filepath.Join(filepath.Dir(name), filepath.FromSlash(target))) {
 		return errors.New("the link leads out of the build")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,7 @@ type instance struct {
 	quits     chan struct{} // closed when its game servers are asked to end
 	leaves    chan struct{} // closed when nothing of it may be left
 	changed   chan struct{} // has one element when what is wanted has changed
+	replaced  chan struct{} // has one element when another build was taken over
 
 	want     protocol.Instance
 	started  bool // run was started
@@ -55,7 +57,9 @@ type instance struct {
 	dropped  bool // it is not wanted
 	ended    bool // nothing is left of it
 	place    place
-	old      []int // roots of earlier builds
+	old      []int              // roots of earlier builds
+	dirs     map[string]string  // of the game servers, by id
+	obsolete context.CancelFunc // ends the preparation of a build when another one is wanted; nil: none is prepared
 	state    protocol.InstanceState
 	failure  *failure // why it waits or cannot run, or why a new build could not replace another one
 	loop     *failure // a crash loop
@@ -63,7 +67,7 @@ type instance struct {
 
 func newInstance(m *Instances, id string) *instance {
 	i := &instance{m: m, id: id, dir: filepath.Join(m.cfg.Data, "i", id), quits: make(chan struct{}),
-		leaves: make(chan struct{}), changed: make(chan struct{}, 1)}
+		leaves: make(chan struct{}), changed: make(chan struct{}, 1), replaced: make(chan struct{}, 1)}
 	i.beginning, i.abort = context.WithCancel(m.ctx)
 	i.serving, i.giveUp = context.WithCancel(m.ctx)
 	return i
@@ -71,13 +75,21 @@ func newInstance(m *Instances, id string) *instance {
 
 // set takes over what is wanted. The lock is held.
 func (i *instance) set(w protocol.Instance) {
+	if i.obsolete != nil && w.Build.ID != i.want.Build.ID {
+		i.obsolete()
+	}
 	i.want = w
 	if w.Ends {
 		i.leave()
 		i.quit()
 	}
+	wake(i.changed)
+}
+
+// wake puts an element into a channel that has none.
+func wake(to chan struct{}) {
 	select {
-	case i.changed <- struct{}{}:
+	case to <- struct{}{}:
 	default:
 	}
 }
@@ -203,11 +215,17 @@ func (i *instance) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := i.build(ctx, 1, i.stage); err != nil {
-		return err
+	for {
+		id, err := i.build(ctx, 1, i.stage)
+		if err == nil {
+			i.log().Info("instance runs", "build", id)
+			return nil
+		}
+		if id == i.wanted().Build.ID || ctx.Err() != nil {
+			return err
+		}
+		i.log().Info("another build is wanted", "error", err)
 	}
-	i.log().Info("instance runs", "build", i.wanted().Build.ID)
-	return nil
 }
 
 // restore takes over what an earlier run has completed.
@@ -287,9 +305,19 @@ func (m *Instances) obstacle(i *instance) *failure {
 	return nil
 }
 
-// build gets the files of the wanted build into a new directory, and has new game servers start there.
-func (i *instance) build(ctx context.Context, root int, stage func(protocol.Stage)) error {
-	w := i.wanted()
+// build gets the files of the wanted build into a new directory, and has new game servers start there. It returns the
+// id of the build, and ends early when another one is wanted.
+func (i *instance) build(ctx context.Context, root int, stage func(protocol.Stage)) (id string, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	i.m.mu.Lock()
+	w := i.want
+	i.obsolete = cancel
+	i.m.mu.Unlock()
+	return w.Build.ID, i.buildOf(ctx, w, root, stage)
+}
+
+func (i *instance) buildOf(ctx context.Context, w protocol.Instance, root int, stage func(protocol.Stage)) error {
 	tree, installed, release, err := i.m.builds.prepare(ctx, &i.m.work, w, stage)
 	if err != nil {
 		return err
@@ -324,6 +352,7 @@ func (i *instance) build(ctx context.Context, root int, stage func(protocol.Stag
 		i.setPlace(p)
 		i.failure = nil
 	})
+	wake(i.replaced)
 	return nil
 }
 
@@ -354,7 +383,7 @@ func (i *instance) serve() {
 		err := agent.Run(i.serving, agent.Config{
 			API: &compute{i}, Fleet: i.wanted().Fleet, Compute: i.id, Data: i.dir, Supervisor: i.m.cfg.Supervisor,
 			Cgroup: limits, MemoryMiB: i.wanted().MemoryMiB, NoNewPrivs: true, Ports: i.m.ports,
-			Environ: i.m.cfg.Environ, Place: i.programOf, End: i.quits, Observe: i.observe,
+			Environ: i.m.cfg.Environ, Place: i.programOf, Replaced: i.replaced, End: i.quits, Observe: i.observe,
 			Telemetry: i.m.cfg.Telemetry, Keep: true, TLS: i.m.cfg.TLS, Clock: i.m.cfg.Clock,
 			Log: i.m.cfg.Log.With("instance", i.id),
 		})
@@ -394,16 +423,21 @@ func (i *instance) limit() string {
 
 // follow replaces the build of the running instance when another one is wanted.
 func (i *instance) follow(ctx context.Context) {
-	tried := ""
+	tried := "" // id of the build that could not replace another one
 	for {
-		w := i.wanted()
 		i.m.mu.Lock()
-		has := i.place
+		id, has, ends, failed := i.want.Build.ID, i.place, i.want.Ends, i.failure != nil
 		i.m.mu.Unlock()
-		if w.Build.ID != "" && w.Build.ID != has.Build && w.Build.ID != tried && !w.Ends {
-			tried = w.Build.ID
-			i.replace(ctx, has.Root+1)
+		switch {
+		case id == "" || ends || id == tried:
+		case id != has.Build:
+			if !i.replace(ctx, has.Root+1) {
+				tried = id
+			}
 			continue
+		case failed:
+			tried = ""
+			i.update(func() { i.failure = nil })
 		}
 		select {
 		case <-i.changed:
@@ -413,21 +447,34 @@ func (i *instance) follow(ctx context.Context) {
 	}
 }
 
-// replace has new game servers start from the wanted build. Those that run keep their files.
-func (i *instance) replace(ctx context.Context, root int) {
-	id := i.wanted().Build.ID
-	err := i.build(ctx, root, func(protocol.Stage) {})
+// replace has new game servers start from the wanted build. Those that run keep their files. It returns false if the
+// build cannot replace the one before.
+func (i *instance) replace(ctx context.Context, root int) bool {
+	began := i.m.cfg.Clock.Now()
+	id, err := i.build(ctx, root, func(protocol.Stage) {})
 	switch {
 	case err == nil:
-		i.log().Info("build of an instance replaced", "build", id)
-	case ctx.Err() == nil:
+		i.log().Info("build of an instance replaced", "build", id,
+			"took", i.m.cfg.Clock.Since(began).Round(time.Millisecond))
+		i.m.prune()
+	case ctx.Err() == nil && id == i.wanted().Build.ID:
 		i.log().Error("build of an instance not replaced", "build", id, "error", err)
 		f, known := errors.AsType[*failure](err)
 		if !known {
 			f = failed(codeGeneric, "machine: %v", err)
 		}
+		f = failed(f.Code, "Build %s could not replace build %s, which goes on: %s", id, i.builtFrom(), f.Message)
 		i.update(func() { i.failure = f })
+		return false
 	}
+	return true
+}
+
+// builtFrom returns the id of the build from which new game servers start.
+func (i *instance) builtFrom() string {
+	i.m.mu.Lock()
+	defer i.m.mu.Unlock()
+	return i.place.Build
 }
 
 // programOf implements agent.Config.Place.
@@ -443,13 +490,13 @@ func (i *instance) programOf(launchPath string) (program, dir string, err error)
 func (i *instance) observe(s agent.State) {
 	var unused []int
 	i.update(func() {
-		i.state.Processes, i.loop = s.Processes, nil
+		i.state.Processes, i.dirs, i.loop = s.Processes, s.Dirs, nil
 		if c := s.Loop; c != nil {
 			i.loop = failed(codeActivation, "%s crashed %d times in a row, the last time with exit code %d",
 				c.Entry.LaunchPath, c.Crashes, c.Code)
 		}
 		i.old = slices.DeleteFunc(i.old, func(n int) bool {
-			used := slices.Contains(s.Dirs, i.root(n))
+			used := slices.Contains(slices.Collect(maps.Values(s.Dirs)), i.root(n))
 			if !used {
 				unused = append(unused, n)
 			}
@@ -461,6 +508,17 @@ func (i *instance) observe(s agent.State) {
 			i.log().Warn("files of an earlier build not removed", "error", err)
 		}
 	}
+}
+
+// outdated returns the ids of at most n game servers that were started from an earlier build. The lock is held.
+func (i *instance) outdated(n int) (ids []string) {
+	current := i.root(i.place.Root)
+	for _, id := range slices.Sorted(maps.Keys(i.dirs)) {
+		if dir := i.dirs[id]; dir != "" && dir != current && len(ids) < n {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // A compute is the API of an instance's agent. It implements agent.API.

@@ -29,11 +29,12 @@ import (
 const (
 	// stopLimit is how long game servers may take to end when the machine agent is stopped.
 	stopLimit = 40 * time.Second
-	// manyInstances is from how many instances on the texts of failures are cut to cutText bytes, so that a report
-	// stays below protocol.MaxFromMachine.
+	// manyInstances is from how many instances on the texts of failures are cut to cutText bytes, and fewOutdated
+	// processes are reported, so that a report stays below protocol.MaxFromMachine.
 	manyInstances = 100
 	maxText       = 512 // bytes
 	cutText       = 128
+	fewOutdated   = 10
 )
 
 // Config configures the instances of a machine. Data, Service, Supervisor and Log are required.
@@ -128,7 +129,7 @@ func open(cfg Config) (*Instances, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig, transport.ResponseHeaderTimeout = cfg.TLS, headerLimit
 	m.builds = &builds{dir: filepath.Join(cfg.Data, "b"), base: base, client: &http.Client{Transport: transport},
-		cfg: &m.cfg, locks: map[string]chan struct{}{}, failed: map[string]*failure{}}
+		cfg: &m.cfg, locks: map[string]chan struct{}{}, failed: map[string]failedInstall{}}
 	dir := filepath.Join(cfg.Data, "i")
 	if err := agent.CheckData(filepath.Join(dir, strings.Repeat("x", usualID))); err != nil {
 		return nil, err
@@ -213,14 +214,21 @@ func (m *Instances) forget(i *instance) {
 	i.ended, i.state = true, protocol.InstanceState{ID: i.id, Stage: protocol.Ended}
 	i.failure, i.loop = nil, nil
 	m.apply() // others may have waited for it
+	m.mu.Unlock()
+	m.tokens.Changed()
+	m.prune()
+}
+
+// prune removes builds that no instance has.
+func (m *Instances) prune() {
+	m.mu.Lock()
 	used := map[string]bool{}
-	for _, other := range m.all {
-		if !other.ended {
-			used[keyOf(other.want.Build)], used[other.place.Key] = true, true
+	for _, i := range m.all {
+		if !i.ended {
+			used[keyOf(i.want.Build)], used[i.place.Key] = true, true
 		}
 	}
 	m.mu.Unlock()
-	m.tokens.Changed()
 	m.builds.prune(used)
 }
 
@@ -229,13 +237,14 @@ func (m *Instances) States() []protocol.InstanceState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	states := make([]protocol.InstanceState, 0, len(m.all))
-	limit := maxText
+	limit, outdated := maxText, protocol.MaxOutdated
 	if len(m.all) > manyInstances {
-		limit = cutText
+		limit, outdated = cutText, fewOutdated
 	}
 	for _, id := range slices.Sorted(maps.Keys(m.all)) {
 		if i := m.all[id]; i.state.Stage != "" {
 			s := i.state
+			s.Outdated = i.outdated(outdated)
 			if f := cmp.Or(i.failure, i.loop); f != nil {
 				s.Failure = &protocol.Failure{Code: f.Code, Message: cut(f.Message, limit)}
 			}

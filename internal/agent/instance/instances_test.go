@@ -3,7 +3,10 @@
 package instance
 
 import (
+	"bytes"
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +18,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
+	buildtree "github.com/muster-gg/muster/internal/builds"
 )
 
 // TestFiles: an instance has the bytes and modes of its build, the installer runs once, and what a game server writes
@@ -319,6 +323,9 @@ func TestReplaced(t *testing.T) {
 	if !alive(first.pid) || len(f.starts()) != 1 {
 		t.Error("the game server of the first build has ended")
 	}
+	if s := f.state("i-1"); len(s.Outdated) != 1 {
+		t.Errorf("outdated are %v", s.Outdated)
+	}
 	if err := exec.Command("kill", first.pid).Run(); err != nil {
 		t.Fatal(err)
 	}
@@ -334,8 +341,95 @@ func TestReplaced(t *testing.T) {
 	f.wantInstances(i)
 	f.eventually("the failure is reported", func() bool {
 		s := f.state("i-1")
-		return s.Stage == protocol.Running && s.Build == "build-2" && s.Failure != nil && s.Failure.Code == codePath
+		return s.Stage == protocol.Running && s.Build == "build-2" && s.Failure != nil && s.Failure.Code == codePath &&
+			strings.HasPrefix(s.Failure.Message, "Build build-3 could not replace build build-2, which goes on: ")
 	})
+	if s := f.state("i-1"); !alive(second.pid) || len(s.Outdated) != 0 {
+		t.Errorf("the game server runs: %v, outdated are %v", alive(second.pid), s.Outdated)
+	}
+	i.Build.ID = "build-2"
+	f.wantInstances(i)
+	f.eventually("the failure is over", func() bool { return f.state("i-1").Failure == nil })
+}
+
+// TestReplacedTwice: a build that is being prepared gives way to the next one, and one whose installer has failed is
+// tried again under another id.
+func TestReplacedTwice(t *testing.T) {
+	f := newFakeService(t)
+	game := packed{"bin/game", game, 0}
+	i := instanceOf("i-1", f.build("build-1", game), process(1, ""))
+	f.run()
+	f.wantInstances(i)
+	f.awaitProcesses("i-1", 1)
+	i.Build = f.build("build-2", game, packed{"install.sh", "touch $RECORD.begun; sleep 1000", 0})
+	f.wantInstances(i)
+	f.eventually("the installer runs", func() bool { _, err := os.Stat(f.record + ".begun"); return err == nil })
+	i.Build = f.build("build-3", game, packed{"install.sh", "[ -e $RECORD.fixed ]", 0})
+	f.wantInstances(i)
+	f.eventually("the installer fails", func() bool {
+		s := f.state("i-1")
+		return s.Failure != nil && s.Failure.Code == codeInstaller && s.Build == "build-1"
+	})
+	if err := os.WriteFile(f.record+".fixed", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i.Build.ID = "build-4"
+	f.wantInstances(i)
+	f.eventually("the build is replaced", func() bool {
+		s := f.state("i-1")
+		return s.Build == "build-4" && s.Failure == nil && s.Installed
+	})
+}
+
+// TestAssembled: a build is made of the files of another one and of those parts of the archive that are new, unless the
+// hash of the tree is another.
+func TestAssembled(t *testing.T) {
+	large := func(seed byte) packed {
+		data := make([]byte, 300<<10)
+		_, _ = rand.NewChaCha8([32]byte{seed}).Read(data)
+		return packed{fmt.Sprint("data/", seed), string(data), 0o644}
+	}
+	changed := packed{"bin/game", game + "\n", 0}
+	link := packed{"latest", "bin/game", fs.ModeSymlink | 0o777}
+	entries := []packed{changed, large(1), large(2), link}
+	for name, tree := range map[string]string{"by tree": treeOf(t, entries...),
+		"another tree": strings.Repeat("0", 64)} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeService(t)
+			i := instanceOf("i-1", f.build("build-1", packed{"bin/game", game, 0}, large(1), large(2)), process(1, ""))
+			f.run()
+			f.wantInstances(i)
+			f.awaitProcesses("i-1", 1)
+			i.Build = f.build("build-2", entries...)
+			i.Build.Tree = tree
+			f.wantInstances(i)
+			f.eventually("the build is replaced", func() bool { return f.state("i-1").Build == "build-2" })
+			for _, e := range []packed{changed, large(1), large(2)} {
+				got, err := os.ReadFile(filepath.Join(f.data, "i", "i-1", "game-2", e.name))
+				if string(got) != e.content || err != nil {
+					t.Errorf("%s has %d bytes, %v", e.name, len(got), err)
+				}
+			}
+			if target, err := os.Readlink(filepath.Join(f.data, "i", "i-1", "game-2", "latest")); target != "bin/game" {
+				t.Errorf("the link leads to %q, %v", target, err)
+			}
+			if whole := slices.Contains(f.gets, i.Build.Path); whole != (name == "another tree") {
+				t.Errorf("the requests are %q", f.gets)
+			}
+		})
+	}
+}
+
+// treeOf returns the hash of the tree of an archive.
+func treeOf(t *testing.T, entries ...packed) string {
+	t.Helper()
+	data := pack(t, entries...)
+	content, err := buildtree.Check(t.Context(), bytes.NewReader(data), int64(len(data)),
+		buildtree.Limits{MaxUnpacked: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content.Tree
 }
 
 // TestCrashLoop: a crash loop is a failure of an instance that runs, also if requests for tokens are lost.

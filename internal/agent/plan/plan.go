@@ -247,6 +247,9 @@ func (m *Machine) setPace() {
 // Placeholder in Parameters is replaced by a leased port.
 const Placeholder = "{port}"
 
+// Forgive forgets crashes: the programs are others now.
+func (m *Machine) Forgive() { clear(m.backoff) }
+
 // Registered records that the service knows a process as ready. The first time it is followed by a heartbeat, from
 // which the service knows that this agent runs it.
 func (m *Machine) Registered(id string) []Action {

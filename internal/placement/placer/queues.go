@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,6 +23,18 @@ type Queue struct {
 	resolved placement.Queue
 	fleets   map[fleet.ID]fleetLimits
 	plain    placement.Choice // of all requests without latencies and override
+
+	// With aliases that have weights, what is resolved for a turn is variants[turns[n-1]]; resolved and plain are those
+	// of the first turn. Without, both are nil.
+	turns    []uint8
+	variants []variant
+}
+
+// A variant is a queue whose aliases with weights lead to certain fleets first.
+type variant struct {
+	first    []string // fleets, in the order of the aliases
+	resolved placement.Queue
+	plain    placement.Choice
 }
 
 // fleetLimits are the settings of a fleet for its new game sessions.
@@ -42,7 +55,8 @@ func (m *Machine) Queue(view *catalog.State, q *catalog.Queue) *Queue {
 	}
 	s := m.resolveQueue(view, q)
 	if old != nil && old.queue.ID == q.ID && reflect.DeepEqual(old.resolved, s.resolved) &&
-		reflect.DeepEqual(old.fleets, s.fleets) {
+		reflect.DeepEqual(old.fleets, s.fleets) && reflect.DeepEqual(old.turns, s.turns) &&
+		reflect.DeepEqual(old.variants, s.variants) {
 		old.view, old.queue = view, q
 		return old
 	}
@@ -71,11 +85,69 @@ func (m *Machine) resolveQueue(view *catalog.State, q *catalog.Queue) *Queue {
 			Cap: policy.Cap, Duration: time.Duration(policy.Seconds) * time.Second,
 		})
 	}
+	if m.resolveWeights(view, s) {
+		s.resolved, s.plain = s.variants[0].resolved, s.variants[0].plain
+		return s
+	}
 	for _, text := range q.Destinations {
 		s.resolved.Destinations = append(s.resolved.Destinations, m.resolveDestination(view, text, s.fleets))
 	}
 	s.plain = placement.Candidates(s.resolved, &placement.Request{}, 0)
 	return s
+}
+
+// resolveWeights resolves each turn of a queue; false if none of its destinations has weights.
+func (m *Machine) resolveWeights(view *catalog.State, s *Queue) bool {
+	weighted := map[string]*catalog.Alias{}
+	for _, text := range s.queue.Destinations {
+		id, ok := arn.ParseAlias(text)
+		if a, found := view.Alias(id); ok && found && len(a.Weights) > 0 && !m.cfg.Elsewhere(text) {
+			weighted[text] = a
+		}
+	}
+	if len(weighted) == 0 {
+		return false
+	}
+	for n := range catalog.WeightSum {
+		v := variant{resolved: s.resolved}
+		for _, text := range s.queue.Destinations {
+			if a := weighted[text]; a != nil {
+				v.first = append(v.first, a.Turn(n))
+			}
+		}
+		at := slices.IndexFunc(s.variants, func(other variant) bool { return slices.Equal(other.first, v.first) })
+		if at < 0 {
+			at = len(s.variants)
+			m.resolveTurn(view, s, weighted, &v)
+			s.variants = append(s.variants, v)
+		}
+		s.turns = append(s.turns, uint8(at)) //nolint:gosec // below catalog.WeightSum
+	}
+	return true
+}
+
+// resolveTurn resolves the destinations of a variant. The other fleets of an alias follow the one whose turn it is,
+// and cost no less, so that they are tried only if that has no room.
+func (m *Machine) resolveTurn(view *catalog.State, s *Queue, weighted map[string]*catalog.Alias, v *variant) {
+	first := v.first
+	for _, text := range s.queue.Destinations {
+		a := weighted[text]
+		if a == nil {
+			v.resolved.Destinations = append(v.resolved.Destinations, m.resolveDestination(view, text, s.fleets))
+			continue
+		}
+		lead := m.resolveFleet(view, first[0], s.fleets)
+		v.resolved.Destinations = append(v.resolved.Destinations, lead)
+		for _, w := range a.Weights {
+			if w.Fleet != first[0] {
+				other := m.resolveFleet(view, w.Fleet, s.fleets)
+				other.Cost = max(other.Cost, lead.Cost)
+				v.resolved.Destinations = append(v.resolved.Destinations, other)
+			}
+		}
+		first = first[1:]
+	}
+	v.plain = placement.Candidates(v.resolved, &placement.Request{}, 0)
 }
 
 // resolveDestination finds the fleet of a destination and where it takes game sessions.
@@ -86,6 +158,11 @@ func (m *Machine) resolveDestination(
 	if err != nil {
 		return placement.Destination{Fleet: fleet.ID(id), Unusable: fault.Of(err).Message}
 	}
+	return m.resolveFleet(view, id, fleets)
+}
+
+// resolveFleet returns where a fleet takes game sessions.
+func (m *Machine) resolveFleet(view *catalog.State, id string, fleets map[fleet.ID]fleetLimits) placement.Destination {
 	to := placement.Destination{Fleet: fleet.ID(id)}
 	f, err := view.LiveFleet(id)
 	switch {
@@ -126,11 +203,19 @@ func (m *Machine) destination(view *catalog.State, text string) (fleetID string,
 
 // Choose returns the rooms for a request of the given age. The caller must not change them.
 func (s *Queue) Choose(r *placement.Request, age time.Duration) placement.Choice {
-	if len(r.Latencies) == 0 && r.Override == nil {
-		return s.plain
+	resolved, plain := &s.resolved, &s.plain
+	if len(s.turns) > 0 && r.Turn > 0 {
+		v := &s.variants[s.turns[int(r.Turn-1)%len(s.turns)]]
+		resolved, plain = &v.resolved, &v.plain
 	}
-	return placement.Candidates(s.resolved, r, age)
+	if len(r.Latencies) == 0 && r.Override == nil {
+		return *plain
+	}
+	return placement.Candidates(*resolved, r, age)
 }
+
+// Weighted reports whether the choice depends on the turn of the request.
+func (s *Queue) Weighted() bool { return len(s.turns) > 0 }
 
 // Check reports an override of a request that the queue leaves no room for, as placement.CheckOverride does.
 func (s *Queue) Check(r *placement.Request) error { return placement.CheckOverride(s.resolved, r) }

@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -52,6 +53,8 @@ const (
 	maxCertificateRequest = 8 << 10 // bytes
 
 	maxProcesses = 1000 // of an instance, those that end included
+	// MaxOutdated is the maximum number of ids in InstanceState.Outdated.
+	MaxOutdated = 50
 
 	signedPrefix = "muster machine join 1" // of SignedText
 )
@@ -162,12 +165,16 @@ const (
 
 // An InstanceState is the state of an instance.
 type InstanceState struct {
-	ID        string   `json:"id"`
-	Stage     Stage    `json:"stage"`
-	Build     string   `json:"build,omitempty"`     // the id of the build that it has
-	Installed bool     `json:"installed,omitempty"` // the build has an installer, which has ended well on this machine
-	Processes int      `json:"processes,omitempty"`
-	Failure   *Failure `json:"failure,omitempty"` // of Waiting and Failed; of Running: that of a crash loop
+	ID        string `json:"id"`
+	Stage     Stage  `json:"stage"`
+	Build     string `json:"build,omitempty"`     // the id of the build that it has
+	Installed bool   `json:"installed,omitempty"` // the build has an installer, which has ended well on this machine
+	Processes int    `json:"processes,omitempty"`
+	// Failure is that of Waiting and Failed; of Running a crash loop, or why another build could not replace Build.
+	Failure *Failure `json:"failure,omitempty"`
+	// Outdated are ids of processes that run, and were started from an earlier build than Build. Further ones may
+	// follow in later reports.
+	Outdated []string `json:"outdated,omitempty"`
 }
 
 // A Failure is why an instance has failed or waits.
@@ -380,6 +387,10 @@ func (s *InstanceState) check() error {
 	if s.ID == "" || len(s.ID) > maxName || len(s.Build) > maxName || s.Processes < 0 || s.Processes > maxProcesses {
 		return fmt.Errorf("an instance needs an id of at most %d bytes, and at most %d processes", maxName,
 			maxProcesses)
+	}
+	tooLong := func(id string) bool { return len(id) > maxName }
+	if len(s.Outdated) > MaxOutdated || slices.ContainsFunc(s.Outdated, tooLong) {
+		return fmt.Errorf("outdated may have %d ids of at most %d bytes", MaxOutdated, maxName)
 	}
 	if f := s.Failure; f != nil && (len(f.Code) > maxName || len(f.Message) > maxText) {
 		return fmt.Errorf("a failure may have a code of %d bytes and a message of %d", maxName, maxText)

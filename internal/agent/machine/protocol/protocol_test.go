@@ -38,7 +38,7 @@ func TestMessages(t *testing.T) {
 		{&Token{Instance: "i-1", Token: "t", Expires: 9, SDK: "wss://h", Agent: "wss://h/agent"}, false},
 		{signed(challenge, "box"), true},
 		{&Observed{3, offer, new(0.5), new(int64(512)), []InstanceState{{"i-1", Failed, "build-1", true, 0,
-			&Failure{"FLEET_ACTIVATION_FAILED", "no"}}}}, true},
+			&Failure{"FLEET_ACTIVATION_FAILED", "no"}, []string{"p-1"}}}}, true},
 		{&TokenRequest{"i-1", []byte{1}}, true},
 		{&Observed{Offer: offer}, true},
 	} {
@@ -101,8 +101,10 @@ func TestRefusedMessages(t *testing.T) {
 		"negative space": `{"type":"observed","freeMemoryMiB":-1}`,
 		"long system":    `{"type":"observed","offer":{"os":"` + long + `"}}`,
 		"unknown stage":  `{"type":"observed","instances":[{"id":"i-1","stage":"ASLEEP"}]}`,
-		"no instance":    `{"type":"tokenRequest"}`,
-		"many CPUs":      `{"type":"observed","offer":{"milliCpus":3000000000}}`,
+		"many outdated": `{"type":"observed","instances":[{"id":"i-1","stage":"RUNNING","outdated":[""` +
+			strings.Repeat(`,""`, MaxOutdated) + `]}]}`,
+		"no instance": `{"type":"tokenRequest"}`,
+		"many CPUs":   `{"type":"observed","offer":{"milliCpus":3000000000}}`,
 	} {
 		if m, err := DecodeFromMachine([]byte(data)); err == nil || errors.Is(err, ErrUnknown) {
 			t.Errorf("%s: %+v, %v", name, m, err)
