@@ -48,7 +48,11 @@ func (w *world) instanceCommand() Command {
 		if w.chance(3) {
 			location = w.location()
 		}
-		return CreateInstance{id, w.fleet(), location, machine, lifecycleIDs(), uint64(w.r.IntN(4))}
+		var generation uint64
+		if w.chance(3) {
+			generation = w.r.Uint64N(4)
+		}
+		return CreateInstance{id, w.fleet(), location, machine, lifecycleIDs(), generation}
 	case 7, 8, 9:
 		stages := [...]InstanceStage{StageWaiting, StageDownloading, StageExtracting, StageInstalling, StageValidating,
 			StageBuilding, StageRunning, StageFailed, StageEnded}

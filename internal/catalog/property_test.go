@@ -23,6 +23,9 @@ func TestRandomCommands(t *testing.T) {
 			if seed%2 == 0 {
 				w.first = w.managed()
 			}
+			if seed%4 == 0 {
+				w.first = append(w.first, ActivateInstance{"i-0", lifecycleIDs()})
+			}
 			live, journal := New(smallLimits()), []byte(nil)
 			accepted, refused := 0, 0
 			var frozen []*State

@@ -63,7 +63,7 @@ func (c *Config) network() []Setting {
 		{"tls-names", "", list(&c.TLSNames, hostName),
 			"additional host names and IP addresses in the local CA's certificate"},
 		{"instance-domain", "muster.internal", text(&c.InstanceDomain, hostName),
-			"domain of the DNS names in certificates of instances: INSTANCE.FLEET.DOMAIN"},
+			"domain in certificates of instances: INSTANCE.FLEET.DOMAIN"},
 		{"trusted-proxies", "", list(&c.TrustedProxies, network),
 			"networks (CIDR) of proxies whose X-Forwarded-For and -Proto are trusted"},
 	}, c.limits(), []row{

@@ -204,7 +204,7 @@ func TestInstanceLimits(t *testing.T) {
 
 // TestManagedFleetAttributes: what a fleet was created with is shown.
 func TestManagedFleetAttributes(t *testing.T) {
-	w := newWorld(t, withObjects(t))
+	w := newWorld(t, withObjects(t), withCA())
 	build, _ := w.readyBuild(t)
 	attributes := func(id string) any {
 		return at(w.must("DescribeFleetAttributes", object{"FleetIds": []string{id}}), "FleetAttributes", 0)

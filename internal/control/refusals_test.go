@@ -162,8 +162,6 @@ var computeRefusals = []refusal{
 var aliasAndTagRefusals = []refusal{
 	{"no target", "CreateAlias", `{"Name":"a","RoutingStrategy":{"Type":"SIMPLE"}}`, fault.InvalidRequest},
 	{"no message", "CreateAlias", `{"Name":"a","RoutingStrategy":{"Type":"TERMINAL"}}`, fault.InvalidRequest},
-	{"mixed", "CreateAlias", `{"Name":"a","RoutingStrategy":{"Type":"SIMPLE","FleetId":"FLEET","Message":"m"}}`,
-		fault.InvalidRequest},
 	{"mixed", "CreateAlias", `{"Name":"a","RoutingStrategy":{"Type":"TERMINAL","FleetId":"FLEET","Message":"m"}}`,
 		fault.InvalidRequest},
 	{"no type", "CreateAlias", `{"Name":"a","RoutingStrategy":{"FleetId":"FLEET"}}`, fault.InvalidRequest},
