@@ -21,8 +21,8 @@ const (
 	devPorts     = 5000
 )
 
-// What a machine of muster dev offers at least: 16 instances of type c5.large. With the CPUs of a laptop alone, the first
-// instance would fill it, and a new fleet could not start beside the one that it replaces.
+// What a machine of muster dev offers at least: 16 instances of type c5.large. With the CPUs of a laptop alone, the
+// first instance would fill it, and a new fleet could not start beside the one that it replaces.
 const (
 	devMilliCPUs = 32_000
 	devMemoryMiB = 64 << 10

@@ -98,8 +98,8 @@ func (c CreateAlias) decide(s *State, now event.Time) ([]Event, error) {
 	return append([]Event{created}, tagged...), nil
 }
 
-// checkRouting rejects a routing that is incomplete, and with the given kind one to an unknown fleet. A SIMPLE routing may
-// have a message, which is kept: AWS's sample script for deployments sends one.
+// checkRouting rejects a routing that is incomplete, and with the given kind one to an unknown fleet. A SIMPLE routing
+// may have a message, which is kept: AWS's sample script for deployments sends one.
 func (s *State) checkRouting(r Routing, unknownFleet fault.Kind) error {
 	switch {
 	case r.Type == RoutingSimple && r.Fleet == "":

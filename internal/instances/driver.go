@@ -495,8 +495,8 @@ func (d *Driver) reportLost(ctx context.Context, i *catalog.Instance) error {
 		"Machine %s is lost. Instance %s is replaced on another machine.", i.Machine, i.ID))
 }
 
-// reportShort stores the shortages that begin, change or end. Those of groups that get no instances now, or could not be
-// read, are not known.
+// reportShort stores the shortages that begin, change or end. Those of groups that get no instances now, or could not
+// be read, are not known.
 func (d *Driver) reportShort(ctx context.Context, groups []capacity.Group, found []capacity.Shortage) {
 	for i := range groups {
 		g := &groups[i]

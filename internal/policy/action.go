@@ -14,10 +14,9 @@ const (
 		" GetAccessKeyLastUsed GetUser GetUserPolicy ListAccessKeys ListUserPolicies ListUsers PutUserPolicy" +
 		" UpdateAccessKey"
 	musterActions = "AssignmentDelete AssignmentPut AuditRead BackupCreate BuildRead ConsoleUse EndedSessionRead" +
-		" EventRead FleetBuildPut GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead KeyUpdate" +
-		" LegacyRead" +
-		" LogRead MachineDelete MachineDrain MachineRead MachineTokenCreate MachineTokenDelete MachineTokenRead" +
-		" NodeRead NodeRemove OverviewRead PlacementRead PlayerRead PlayerRelease PolicyCheck" +
+		" EventRead FleetBuildPut GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead" +
+		" KeyUpdate LegacyRead LogRead MachineDelete MachineDrain MachineRead MachineTokenCreate MachineTokenDelete" +
+		" MachineTokenRead NodeRead NodeRemove OverviewRead PlacementRead PlayerRead PlayerRelease PolicyCheck" +
 		" PolicyDelete PolicyPut PolicyRead ProcessLogRead ProviderDelete ProviderPut ProviderRead RoleDelete RolePut" +
 		" RoleRead RootKeyRotate RuleSetCheck RuleSetSimulate SearchRead SecretRotate SessionEnd SessionRead" +
 		" SettingsPut SettingsRead TicketExplain TicketRead Unlock UserDelete UserPut UserRead"
