@@ -179,6 +179,9 @@ func (a *agent) tick() {
 		a.timer.Stop()
 		a.timer = nil
 	}
+	if a.cfg.Held != nil {
+		a.machine.Hold(a.cfg.Held())
+	}
 	a.do(a.machine.Tick(a.now(), uuid.NewString()))
 	if next := a.machine.Next(); !next.IsZero() && !a.finished {
 		a.timer = a.cfg.Clock.AfterFunc(next.Sub(a.now()), func() { a.post(func() {}) })

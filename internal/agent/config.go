@@ -68,6 +68,9 @@ type Config struct {
 	// Place returns the program of a launch path and its working directory, in place of the path and WorkDir. An error
 	// is that of the path. It is called before each launch, by one goroutine. nil: paths are as they are.
 	Place func(launchPath string) (program, dir string, err error)
+	// Held reports whether no game server is to be started now. It is called every few seconds and after each change,
+	// by one goroutine. nil: it never is so.
+	Held func() bool
 	// Replaced receives an element when Place returns other programs than before: waits after crashes end. nil: never.
 	Replaced <-chan struct{}
 	// Cgroup is the directory of the cgroup below which each game server gets one, with MemoryMiB as its memory; "":

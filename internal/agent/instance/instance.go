@@ -288,6 +288,14 @@ func (i *instance) await(ctx context.Context) error {
 	}
 }
 
+// drained reports whether the machine is drained: a game server that ends is not started again, because it would get no
+// game session.
+func (m *Instances) drained() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.wanted.Drain
+}
+
 // obstacle returns why an instance must wait; nil: it need not. The lock is held.
 func (m *Instances) obstacle(i *instance) *failure {
 	if m.wanted.Drain {
@@ -383,8 +391,8 @@ func (i *instance) serve() {
 		err := agent.Run(i.serving, agent.Config{
 			API: &compute{i}, Fleet: i.wanted().Fleet, Compute: i.id, Data: i.dir, Supervisor: i.m.cfg.Supervisor,
 			Cgroup: limits, MemoryMiB: i.wanted().MemoryMiB, NoNewPrivs: true, Ports: i.m.ports,
-			Environ: i.m.cfg.Environ, Place: i.programOf, Replaced: i.replaced, End: i.quits, Observe: i.observe,
-			Telemetry: i.m.cfg.Telemetry, Keep: true, TLS: i.m.cfg.TLS, Clock: i.m.cfg.Clock,
+			Environ: i.m.cfg.Environ, Place: i.programOf, Held: i.m.drained, Replaced: i.replaced, End: i.quits,
+			Observe: i.observe, Telemetry: i.m.cfg.Telemetry, Keep: true, TLS: i.m.cfg.TLS, Clock: i.m.cfg.Clock,
 			Log: i.m.cfg.Log.With("instance", i.id),
 		})
 		select {

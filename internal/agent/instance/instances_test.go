@@ -292,7 +292,7 @@ func TestFixedPort(t *testing.T) {
 	}
 }
 
-// TestDrain: nothing new begins on a machine that is drained.
+// TestDrain: nothing new begins on a machine that is drained, and a game server that ends is not started again.
 func TestDrain(t *testing.T) {
 	f := newFakeService(t)
 	build := f.build("build-1", packed{"bin/game", game, 0})
@@ -300,13 +300,19 @@ func TestDrain(t *testing.T) {
 	f.run()
 	f.wantInstances(first)
 	f.awaitProcesses("i-1", 1)
+	pid := f.awaitStarts(1)[0].pid
 	f.want(func(w *protocol.Wanted) { w.Drain, w.Instances = true, []protocol.Instance{first, second} })
 	f.eventually("the second instance waits", func() bool {
 		s := f.state("i-2")
 		return s.Stage == protocol.Waiting && s.Failure != nil && strings.Contains(s.Failure.Message, "drained")
 	})
+	if err := exec.Command("kill", pid).Run(); err != nil {
+		t.Fatal(err)
+	}
+	f.awaitProcesses("i-1", 0)
 	f.want(func(w *protocol.Wanted) { w.Drain = false })
 	f.awaitProcesses("i-2", 1)
+	f.awaitProcesses("i-1", 1)
 }
 
 // TestReplaced: another build is prepared beside the first one. Game servers that run keep their files.

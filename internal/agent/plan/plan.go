@@ -38,6 +38,7 @@ type Machine struct {
 
 	deadline time.Time // while terminating: when processes are ended, then when the agent ends without them
 	finished bool      // Finish was returned
+	held     bool      // nothing is started
 }
 
 // A process runs, or is being started.
@@ -78,6 +79,9 @@ func (m *Machine) Adopt(now time.Time, id string, e Entry, port int, started tim
 
 // Rest keeps the port of a process that has ended before this run of the agent for the rest of its lease.
 func (m *Machine) Rest(port int, ended time.Time) { m.ports.Rest(port, ended) }
+
+// Hold has no process started while held is true.
+func (m *Machine) Hold(held bool) { m.held = held }
 
 // Tick returns what is due. It starts at most one process, with the id newID. Call it when Next says, and after each
 // change.
@@ -179,7 +183,7 @@ func (m *Machine) runs(key program) bool {
 
 // missing returns the entries that have fewer processes than their count, while there are vacancies.
 func (m *Machine) missing() (entries []Entry) {
-	if m.status != Activating && m.status != Active {
+	if m.held || m.status != Activating && m.status != Active {
 		return nil
 	}
 	wanted := 0

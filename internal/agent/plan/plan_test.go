@@ -105,6 +105,24 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestHold: nothing is started meanwhile, and no time is asked for.
+func TestHold(t *testing.T) {
+	c := newClock(t, running(Entry{"/s", "", 2}))
+	c.advance(at(10))
+	c.m.Hold(true)
+	c.m.Registered("p1")
+	c.do(c.m.Exited(c.now, "p1", 0, noSpread))
+	c.advance(at(60))
+	if len(c.started) != 2 || len(c.m.Processes()) != 1 {
+		t.Errorf("%v were started, %v run", c.started, c.m.Processes())
+	}
+	c.m.Hold(false)
+	c.advance(at(61))
+	if len(c.started) != 3 {
+		t.Errorf("%v were started", c.started)
+	}
+}
+
 // TestChangeOfCount: the processes of the old count run on, and hold vacancies.
 func TestChangeOfCount(t *testing.T) {
 	c := newClock(t, running(Entry{"/s", "", 2}))
