@@ -319,7 +319,7 @@ func fixedPorts(r *catalog.RuntimeConfiguration) (ports []string) {
 	return ports
 }
 
-// apply does what a plan says.
+// apply carries out a plan.
 func (d *Driver) apply(ctx context.Context, plan *capacity.Plan, view *catalog.State) {
 	clear(d.raised)
 	clear(d.ended)
