@@ -14,6 +14,7 @@ var otherRoutes = map[string]string{
 	"GET /console/":                    "unknown addresses: TestConsole checks the page",
 	"GET /console/live":                "a stream",
 	"GET /console/log/live":            "a stream",
+	"GET /console/output/live":         "a stream",
 	"GET /console/game-session":        "redirects to the game session",
 	"GET /console/game-sessions/{id}":  "TestConsole checks the page of the game session that it plays",
 	"GET /console/placements":          "redirects to the placement",

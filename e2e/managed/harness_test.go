@@ -75,8 +75,9 @@ func newWorld(t *testing.T, agentArgs ...string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	serviceData := filepath.Join(t.TempDir(), "data") // before the service, so that it is removed after its end
 	w := &world{T: t, service: child.New(t, "the service", path), agent: child.New(t, "the machine", path), data: data,
-		serviceData: filepath.Join(t.TempDir(), "data"),
+		serviceData: serviceData,
 		address:     child.FreeAddress(t, rand.New(rand.NewPCG(1, uint64(os.Getpid()))))} //nolint:gosec // a port
 	t.Cleanup(func() {
 		if w.agent.Running() {
