@@ -213,3 +213,19 @@ func (c *fleetCopy) missing(ctx context.Context, id string, needed map[string]in
 	}
 	return n, nil
 }
+
+// unready returns how many server processes a fleet lacks to have as many ready ones as the copied fleet: a fleet is
+// ACTIVE with the first.
+func (c *fleetCopy) unready(ctx context.Context, id string) (missing int32, err error) {
+	ids := []string{*c.of.FleetId, id}
+	ready := map[string]int32{}
+	all, err := rowsOf(ctx, gamelift.NewDescribeFleetUtilizationPaginator(c.client,
+		&gamelift.DescribeFleetUtilizationInput{FleetIds: ids}),
+		func(page *gamelift.DescribeFleetUtilizationOutput) []types.FleetUtilization {
+			return page.FleetUtilization
+		})
+	for _, u := range all {
+		ready[*u.FleetId] = aws.ToInt32(u.ActiveServerProcessCount)
+	}
+	return max(0, ready[ids[0]]-ready[ids[1]]), err
+}

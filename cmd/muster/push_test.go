@@ -125,3 +125,18 @@ func TestPushOfAFileThatChanges(t *testing.T) {
 		}
 	}
 }
+
+func TestCounted(t *testing.T) {
+	for _, c := range []struct {
+		n    int
+		noun string
+		want string
+	}{
+		{0, "instance", "0 instances"}, {1, "server process", "1 server process"},
+		{2, "server process", "2 server processes"},
+	} {
+		if got := counted(c.n, c.noun); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

@@ -74,20 +74,30 @@ func (p *push) takeOver(ctx context.Context, c *fleetCopy, alias *types.Alias, i
 	if err != nil {
 		return err
 	}
-	last := int32(0)
-	err = p.await(ctx, pollInterval, func() (bool, error) {
-		n, err := c.missing(ctx, id, needed)
-		if err == nil && n != last && n > 0 {
-			p.step("waiting for %s more; add machines if they have no room for both fleets",
-				counted(int(n), "instance"))
-		}
-		last = n
-		return n == 0, err
-	})
+	err = p.awaitNone(ctx, "waiting for %s more; add machines if they have no room for both fleets", "instance",
+		func() (int32, error) { return c.missing(ctx, id, needed) })
+	if err != nil {
+		return err
+	}
+	err = p.awaitNone(ctx, "waiting until %s more are ready", "server process",
+		func() (int32, error) { return c.unready(ctx, id) })
 	if err != nil {
 		return err
 	}
 	return uninterrupted(ctx, func(ctx context.Context) error { return p.redirect(ctx, c.client, alias, id) })
+}
+
+// awaitNone waits until nothing is missing. It reports the first number, which is of what a word names.
+func (p *push) awaitNone(ctx context.Context, message, word string, missing func() (int32, error)) error {
+	reported := false
+	return p.await(ctx, pollInterval, func() (bool, error) {
+		n, err := missing()
+		if err == nil && n > 0 && !reported {
+			p.step(message, counted(int(n), word))
+			reported = true
+		}
+		return n == 0, err
+	})
 }
 
 // redirect has the alias lead to the new fleet, unless it was changed.
