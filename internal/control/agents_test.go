@@ -319,22 +319,29 @@ func TestBackoffsAreShown(t *testing.T) {
 	}
 }
 
-// TestForceTerminate: over three nodes, a game session ends at once if an agent has reported its process.
-func TestForceTerminate(t *testing.T) {
+// hostedOverNodes has a game session in process p1 of compute c1, with the owner of the room, the agent and the process
+// on three nodes.
+func hostedOverNodes(t *testing.T) (owner *world, a *agentSocket, s *socket, fleetID, session string) {
+	t.Helper()
 	n := newNet(t, 3)
-	first, agents, servers := n.worlds[0], n.worlds[1], n.worlds[2]
 	for i := range n.shards {
 		n.give(i, 0)
 	}
-	id := first.fleetAt("custom-a")
-	token := first.compute(id, "custom-a", "c1")
-	a := agents.agent(id, "c1", token)
-	s := servers.process(id, "c1", token, "p1")
+	owner = n.worlds[0]
+	fleetID = owner.fleetAt("custom-a")
+	token := owner.compute(fleetID, "custom-a", "c1")
+	a, s = n.worlds[1].agent(fleetID, "c1", token), n.worlds[2].process(fleetID, "c1", token, "p1")
 	a.expect(processes.ProcessRegisteredPush{ProcessID: "p1", LogPaths: []string{"/local/game/.no-logs"}})
-	session := first.create(id, nil)
+	session = owner.create(fleetID, nil)
 	s.next()
 	s.ok(s.activate(session))
 	a.expect(processes.SessionActivatedPush{ProcessID: "p1", GameSessionID: session})
+	return owner, a, s, fleetID, session
+}
+
+// TestForceTerminate: over three nodes, a game session ends at once if an agent has reported its process.
+func TestForceTerminate(t *testing.T) {
+	first, a, s, id, session := hostedOverNodes(t)
 	force := object{"GameSessionId": session, "TerminationMode": "FORCE_TERMINATE"}
 	first.refused(fault.InvalidRequest, "TerminateGameSession", force)
 	a.beat(processes.ComputeActive, "p1", "p2")
@@ -400,20 +407,7 @@ func TestAgentStopsCompute(t *testing.T) {
 
 // TestAgentOnAnotherNode than its process, and than the owner of the room.
 func TestAgentOnAnotherNode(t *testing.T) {
-	n := newNet(t, 3)
-	first, agents, servers := n.worlds[0], n.worlds[1], n.worlds[2]
-	for i := range n.shards {
-		n.give(i, 0)
-	}
-	id := first.fleetAt("custom-a")
-	token := first.compute(id, "custom-a", "c1")
-	a := agents.agent(id, "c1", token)
-	s := servers.process(id, "c1", token, "p1")
-	a.expect(processes.ProcessRegisteredPush{ProcessID: "p1", LogPaths: []string{"/local/game/.no-logs"}})
-	session := first.create(id, nil)
-	s.next()
-	s.ok(s.activate(session))
-	a.expect(processes.SessionActivatedPush{ProcessID: "p1", GameSessionID: session})
+	first, a, s, id, _ := hostedOverNodes(t)
 	for _, c := range []string{string(fleet.ExitCrashed), string(fleet.ExitCrashed)} {
 		a.exited("p1", c)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/instances"
+	"github.com/muster-gg/muster/internal/machines"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 )
@@ -123,20 +124,14 @@ func (p *Plane) wantedInstances(view *catalog.State, machine string) (wanted []p
 		}
 		need, _ := p.cfg.InstanceTypes.NeedOf(f.Managed.InstanceType)
 		files := f.Managed.Files
-		w := protocol.Instance{
+		wanted = append(wanted, protocol.Instance{
 			ID: i.ID, Fleet: i.Fleet, Certificate: hasCertificates(f),
 			MilliCPUs: need.MilliCPUs, MemoryMiB: need.MemoryMiB,
-			Ends: i.Status == catalog.InstanceTerminating, LogPath: p.logPath(i.ID), Runtime: []protocol.Process{},
+			Ends: i.Status == catalog.InstanceTerminating, LogPath: p.logPath(i.ID),
+			Runtime: machines.RuntimeOf(f.Runtime),
 			Build: protocol.Build{ID: i.Build, SHA256: files.Hash, Tree: files.Tree, Size: files.Size,
 				Path: p.buildPath(i.ID, files.Hash)},
-		}
-		if f.Runtime != nil {
-			for _, s := range f.Runtime.ServerProcesses {
-				w.Runtime = append(w.Runtime, protocol.Process{LaunchPath: s.LaunchPath, Parameters: s.Parameters,
-					Count: s.ConcurrentExecutions})
-			}
-		}
-		wanted = append(wanted, w)
+		})
 	}
 	return wanted
 }

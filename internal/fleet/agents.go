@@ -169,12 +169,9 @@ type ForceTerminateGameSession struct {
 }
 
 func (c ForceTerminateGameSession) decide(r *Room, now event.Time) ([]any, error) {
-	g, ok := r.session(c.ID)
-	switch {
-	case !ok:
-		return nil, r.noSession(c.ID)
-	case g.HasEnded():
-		return nil, wrongStatus(g)
+	g, err := r.liveSession(c.ID)
+	if err != nil {
+		return nil, err
 	}
 	p, err := r.livingProcess(g.Host)
 	switch {

@@ -211,16 +211,23 @@ type TerminateGameSession struct {
 }
 
 func (c TerminateGameSession) decide(r *Room, now event.Time) ([]any, error) {
-	g, ok := r.session(c.ID)
-	switch {
-	case !ok:
-		return nil, r.noSession(c.ID)
-	case g.HasEnded():
-		return nil, wrongStatus(g)
-	case g.Status == Terminating:
-		return nil, nil
+	g, err := r.liveSession(c.ID)
+	if err != nil || g.Status == Terminating {
+		return nil, err
 	}
 	return r.terminate(g, now), nil
+}
+
+// liveSession returns a game session that has not ended.
+func (r *Room) liveSession(id string) (*GameSession, error) {
+	g, ok := r.session(id)
+	switch {
+	case !ok:
+		return nil, r.noSession(id)
+	case g.HasEnded():
+		return nil, wrongStatus(g)
+	}
+	return g, nil
 }
 
 // terminate returns the events that ask for the end of a game session.

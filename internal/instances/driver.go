@@ -504,13 +504,14 @@ func (d *Driver) reportShort(ctx context.Context, groups []capacity.Group, found
 		if !ok || g.Unknown || g.Held && !g.Closed || ctx.Err() != nil {
 			continue
 		}
-		c := catalog.SetShortage{Fleet: g.Fleet, Location: g.Location, EventID: d.cfg.EventIDs(1)[0]}
+		c := catalog.SetShortage{Fleet: g.Fleet, Location: g.Location}
 		for _, s := range found {
 			if s.Fleet == g.Fleet && s.Location == g.Location {
 				c.Missing, c.Reason = int32(s.Missing), s.Reason
 			}
 		}
 		if c.Missing != l.Shortage.Missing || c.Reason != l.Shortage.Reason {
+			c.EventID = d.cfg.EventIDs(1)[0]
 			d.check(d.region.Change(ctx, c), g.Fleet)
 		}
 	}

@@ -334,6 +334,19 @@ func (c *connection) report(ctx context.Context, s *catalog.State, states []prot
 	return nil
 }
 
+// RuntimeOf returns the processes of a runtime configuration, which may be nil, for a machine.
+func RuntimeOf(r *catalog.RuntimeConfiguration) []protocol.Process {
+	all := []protocol.Process{} // not null
+	if r == nil {
+		return all
+	}
+	for _, s := range r.ServerProcesses {
+		all = append(all, protocol.Process{LaunchPath: s.LaunchPath, Parameters: s.Parameters,
+			Count: s.ConcurrentExecutions})
+	}
+	return all
+}
+
 func reportFrom(s *protocol.InstanceState) catalog.InstanceReport {
 	r := catalog.InstanceReport{Stage: catalog.InstanceStage(s.Stage), Installed: s.Installed, Runs: s.Build}
 	if s.Failure != nil {

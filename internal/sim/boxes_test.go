@@ -290,11 +290,17 @@ func (b *box) slot(id string, room fleet.RoomID) *slot {
 	return s
 }
 
+// configure passes on what the agent may start.
+func (s *slot) configure() {
+	s.plan.Configure(s.entries())
+	s.plan.Hold(s.box.wanted != nil && s.box.wanted.Drain)
+}
+
 // set takes over what is wanted.
 func (s *slot) set(i protocol.Instance) {
 	s.wants = i
 	if s.plan != nil {
-		s.plan.Configure(s.entries())
+		s.configure()
 		s.next()
 	}
 	if i.Ends && !s.ends {
@@ -381,7 +387,7 @@ func (s *slot) serve() {
 			s.exit(plan.Report{ID: g.key.ID, Reason: plan.Crashed}) // it has ended without an agent
 		}
 	}
-	s.plan.Configure(s.entries())
+	s.configure()
 	s.register(func() {
 		if s.live() && !s.dropped {
 			s.perform(s.plan.Heartbeat(time.Now(), plan.Initializing, nil, nil))

@@ -329,14 +329,8 @@ func wantedOf(view *catalog.State, machine string) (wanted []protocol.Instance) 
 		if !ok || f.Managed == nil {
 			continue
 		}
-		w := protocol.Instance{ID: i.ID, Fleet: i.Fleet, Ends: i.Status == catalog.InstanceTerminating}
-		if f.Runtime != nil {
-			for _, s := range f.Runtime.ServerProcesses {
-				w.Runtime = append(w.Runtime, protocol.Process{LaunchPath: s.LaunchPath, Parameters: s.Parameters,
-					Count: s.ConcurrentExecutions})
-			}
-		}
-		wanted = append(wanted, w)
+		wanted = append(wanted, protocol.Instance{ID: i.ID, Fleet: i.Fleet, Runtime: machines.RuntimeOf(f.Runtime),
+			Ends: i.Status == catalog.InstanceTerminating})
 	}
 	return wanted
 }

@@ -83,7 +83,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLeave: a game server was killed for memory if the count of its own cgroup says so.
+// TestLeave: the count of its own cgroup decides whether a game server was killed for memory.
 func TestLeave(t *testing.T) {
 	for what, c := range map[string]struct {
 		events string
