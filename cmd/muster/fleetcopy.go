@@ -40,7 +40,8 @@ func copyFleet(ctx context.Context, client *gamelift.Client, id string) (*fleetC
 		FleetType: f.FleetType, MetricGroups: f.MetricGroups, CertificateConfiguration: f.CertificateConfiguration,
 		NewGameSessionProtectionPolicy: f.NewGameSessionProtectionPolicy,
 		ResourceCreationLimitPolicy:    f.ResourceCreationLimitPolicy, InstanceRoleArn: f.InstanceRoleArn,
-		InstanceRoleCredentialsProvider: f.InstanceRoleCredentialsProvider,
+		InstanceRoleCredentialsProvider: f.InstanceRoleCredentialsProvider, LogPaths: f.LogPaths,
+		PlayerGatewayMode: f.PlayerGatewayMode, PlayerGatewayConfiguration: f.PlayerGatewayConfiguration,
 	}
 	for _, read := range []func(context.Context) error{c.readRuntime, c.readPorts, c.readTags, c.readLocations,
 		c.readPolicies} {
@@ -214,18 +215,21 @@ func (c *fleetCopy) missing(ctx context.Context, id string, needed map[string]in
 	return n, nil
 }
 
-// unready returns how many server processes a fleet lacks to have as many ready ones as the copied fleet: a fleet is
-// ACTIVE with the first.
-func (c *fleetCopy) unready(ctx context.Context, id string) (missing int32, err error) {
-	ids := []string{*c.of.FleetId, id}
+// unready returns how many ready server processes a fleet lacks: a fleet is ACTIVE with the first. It needs those of
+// its runtime configuration on so many instances, and no more than the original has.
+func (c *fleetCopy) unready(ctx context.Context, id string, instances int32) (int32, error) {
 	ready := map[string]int32{}
 	all, err := rowsOf(ctx, gamelift.NewDescribeFleetUtilizationPaginator(c.client,
-		&gamelift.DescribeFleetUtilizationInput{FleetIds: ids}),
+		&gamelift.DescribeFleetUtilizationInput{FleetIds: []string{*c.of.FleetId, id}}),
 		func(page *gamelift.DescribeFleetUtilizationOutput) []types.FleetUtilization {
 			return page.FleetUtilization
 		})
 	for _, u := range all {
 		ready[*u.FleetId] = aws.ToInt32(u.ActiveServerProcessCount)
 	}
-	return max(0, ready[ids[0]]-ready[ids[1]]), err
+	needed := int32(0)
+	for _, p := range c.input.RuntimeConfiguration.ServerProcesses {
+		needed += instances * aws.ToInt32(p.ConcurrentExecutions)
+	}
+	return max(0, min(needed, ready[*c.of.FleetId])-ready[id]), err
 }

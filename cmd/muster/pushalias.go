@@ -26,7 +26,7 @@ const (
 
 // runAlias uploads, creates a fleet like that of an alias, and has the alias lead to it.
 func (p *push) runAlias(ctx context.Context) error {
-	p.began = time.Now()
+	p.began = p.app.now()
 	client := p.gamelift()
 	alias, err := aliasNamed(ctx, client, p.alias)
 	if err != nil {
@@ -79,8 +79,12 @@ func (p *push) takeOver(ctx context.Context, c *fleetCopy, alias *types.Alias, i
 	if err != nil {
 		return err
 	}
+	total := int32(0)
+	for _, n := range needed {
+		total += n
+	}
 	err = p.awaitNone(ctx, "waiting until %s more are ready", "server process",
-		func() (int32, error) { return c.unready(ctx, id) })
+		func() (int32, error) { return c.unready(ctx, id, total) })
 	if err != nil {
 		return err
 	}
@@ -188,12 +192,12 @@ func liveSessions(ctx context.Context, client *gamelift.Client, fleet string) (n
 
 // await calls done until it reports true or fails. A service that does not answer is asked again for a while.
 func (p *push) await(ctx context.Context, interval time.Duration, done func() (bool, error)) error {
-	answered := time.Now()
+	answered := p.app.now()
 	for {
 		ok, err := done()
 		if _, unanswered := errors.AsType[*url.Error](err); !unanswered {
-			answered = time.Now()
-		} else if time.Since(answered) < outageLimit {
+			answered = p.app.now()
+		} else if p.app.now().Sub(answered) < outageLimit {
 			ok, err = false, nil
 		}
 		switch {
@@ -202,7 +206,7 @@ func (p *push) await(ctx context.Context, interval time.Duration, done func() (b
 		case ok || err != nil:
 			return apiError(err)
 		}
-		if err := wait(ctx, interval); err != nil {
+		if err := p.pause(ctx, interval); err != nil {
 			return err
 		}
 	}
@@ -222,22 +226,30 @@ func aliasNamed(ctx context.Context, client *gamelift.Client, text string) (*typ
 	if err != nil {
 		return nil, err
 	}
-	var found *types.Alias
+	return named("alias", "aliases", text, aliases, func(a *types.Alias) (id, arn, name *string) {
+		return a.AliasId, a.AliasArn, a.Name
+	})
+}
+
+// named finds the resource with an id, an ARN, or a name that no other one has. kind and kinds are words for it.
+func named[R any](kind, kinds, text string, rows []R, of func(*R) (id, arn, name *string)) (*R, error) {
+	var found *R
 	var ids []string
-	for i := range aliases {
-		switch a := &aliases[i]; text {
-		case *a.AliasId, *a.AliasArn:
-			return a, nil
-		case *a.Name:
-			found, ids = a, append(ids, *a.AliasId)
+	for i := range rows {
+		id, arn, name := of(&rows[i])
+		switch text {
+		case *id, *arn:
+			return &rows[i], nil
+		case *name:
+			found, ids = &rows[i], append(ids, *id)
 		}
 	}
 	switch len(ids) {
 	case 1:
 		return found, nil
 	case 0:
-		return nil, fmt.Errorf("there is no alias with the id, ARN or name %q", text)
+		return nil, fmt.Errorf("there is no %s with the id, ARN or name %q", kind, text)
 	}
-	return nil, fmt.Errorf("%d aliases have the name %q; name one by its id: %s", len(ids), text,
+	return nil, fmt.Errorf("%d %s have the name %q; name one by its id: %s", len(ids), kinds, text,
 		strings.Join(ids, ", "))
 }

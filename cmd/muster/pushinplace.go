@@ -24,7 +24,7 @@ const (
 
 // runInPlace uploads, and changes the build of a fleet.
 func (p *push) runInPlace(ctx context.Context) error {
-	p.began = time.Now()
+	p.began = p.app.now()
 	client := p.gamelift()
 	fleet, err := fleetNamed(ctx, client, p.inPlace)
 	switch {
@@ -67,13 +67,13 @@ func (p *push) awaitReplaced(ctx context.Context, at string, state *control.Flee
 		case len(state.Failures) > 0:
 			return replaceFailed(state)
 		case replaced.IsZero():
-			replaced = time.Now()
+			replaced = p.app.now()
 			p.step("%s of %d replaced", counted(state.Replaced, "instance"), state.Instances)
 		}
-		if !replaced.IsZero() && (state.Outdated == 0 || time.Since(replaced) > idleLimit) {
+		if !replaced.IsZero() && (state.Outdated == 0 || p.app.now().Sub(replaced) > idleLimit) {
 			break
 		}
-		if err := wait(ctx, pollInterval); err != nil {
+		if err := p.pause(ctx, pollInterval); err != nil {
 			return err
 		}
 		if err := p.ask(ctx, at, state); err != nil {
@@ -100,25 +100,13 @@ func replaceFailed(state *control.FleetBuild) error {
 
 // step reports a step that is done, and when.
 func (p *push) step(format string, args ...any) {
-	fmt.Fprintf(p.stderr, "muster: %6.1f s  %s\n", time.Since(p.began).Seconds(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(p.stderr, "muster: %6.1f s  %s\n", p.app.now().Sub(p.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // uploaded reports what was uploaded.
 func (p *push) uploaded(result *pushResult) {
 	p.step("build %s is READY: %s, %s, sent %s", result.Build, counted(result.Files, "file"), sizeText(result.Size),
 		sizeText(result.Sent))
-}
-
-// wait waits for a time, or until ctx is done, which is an error.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // fleetNamed finds a fleet by its id, ARN or name.
@@ -130,22 +118,7 @@ func fleetNamed(ctx context.Context, client *gamelift.Client, text string) (*typ
 	if err != nil {
 		return nil, err
 	}
-	var found *types.FleetAttributes
-	var ids []string
-	for i := range fleets {
-		switch f := &fleets[i]; text {
-		case *f.FleetId, *f.FleetArn:
-			return f, nil
-		case *f.Name:
-			found, ids = f, append(ids, *f.FleetId)
-		}
-	}
-	switch len(ids) {
-	case 1:
-		return found, nil
-	case 0:
-		return nil, fmt.Errorf("there is no fleet with the id, ARN or name %q", text)
-	}
-	return nil, fmt.Errorf("%d fleets have the name %q; name one by its id: %s", len(ids), text,
-		strings.Join(ids, ", "))
+	return named("fleet", "fleets", text, fleets, func(f *types.FleetAttributes) (id, arn, name *string) {
+		return f.FleetId, f.FleetArn, f.Name
+	})
 }
