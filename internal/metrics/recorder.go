@@ -104,18 +104,20 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// record makes a frame at each multiple of 10 s.
+// record makes a frame at each multiple of 10 s. It looks at the time each second: a timer that lasts until the next
+// frame would be wrong after the clock was set.
 func (r *Recorder) record(ctx context.Context) error {
 	step := steps[samples].step
-	for {
-		now := r.cfg.Clock.Now()
-		next := now.Truncate(step).Add(step)
-		timer := r.cfg.Clock.NewTimer(next.Sub(now))
+	ticker := r.cfg.Clock.NewTicker(time.Second)
+	defer ticker.Stop()
+	for last := r.cfg.Clock.Now().Truncate(step); ; {
 		select {
-		case <-timer.Chan():
-			r.tick(ctx, next)
+		case <-ticker.Chan():
+			if begin := r.cfg.Clock.Now().Truncate(step); !begin.Equal(last) {
+				last = begin
+				r.tick(ctx, begin)
+			}
 		case <-ctx.Done():
-			timer.Stop()
 			return nil
 		}
 	}

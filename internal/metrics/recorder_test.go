@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -455,14 +456,16 @@ func TestRun(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- n.Run(ctx) }()
 	s := series("ActiveGameSessions", "FleetId", "fleet-1")
-	for range 3 {
-		if err := clock.BlockUntilContext(ctx, 1); err != nil {
-			t.Fatal(err)
-		}
-		clock.Advance(10 * time.Second)
-	}
-	if err := clock.BlockUntilContext(ctx, 1); err != nil {
+	if err := clock.BlockUntilContext(ctx, 1); err != nil { // until there is a ticker
 		t.Fatal(err)
+	}
+	for frames := 1; frames <= 3; frames++ {
+		for range 2 { // the second half may pass while the frame is made
+			clock.Advance(5 * time.Second)
+		}
+		for len(n.points(s, begin, time.Minute, 10*time.Second)) < frames {
+			runtime.Gosched()
+		}
 	}
 	wantSums(t, "by Run", n.points(s, begin, time.Minute, 10*time.Second), 1, 1, 1)
 	stop()
