@@ -134,7 +134,8 @@ func (w *world) forceEnd(session string) {
 	}
 	mustertest.Eventually(w, "a game server was ended by force", func() bool {
 		return slices.Contains(w.events(), types.EventCodeServerProcessForceTerminated) &&
-			w.agent.Log.Says("game server is asked to end", "kill=true")
+			w.agent.Log.Says("process is ended for the service", "reason=SERVER_PROCESS_FORCE_TERMINATED") &&
+			w.agent.Log.Says("game server ended") // by itself if it was quicker than the agent
 	})
 }
 

@@ -97,8 +97,8 @@ type fakeService struct {
 	wanted      protocol.Wanted
 	machine     *websocket.Conn // nil: none
 	observed    protocol.Observed
-	stages      map[string][]protocol.Stage
-	lostTokens  int // requests that are not answered
+	stages      map[string][]protocol.InstanceState // the first reports of each
+	lostTokens  int                                 // requests that are not answered
 	tokenAsked  int
 	lastRuntime map[string][]protocol.Process
 }
@@ -109,7 +109,8 @@ func newFakeService(t *testing.T) *fakeService {
 		t.Fatal(err)
 	}
 	f := &fakeService{T: t, data: data, record: filepath.Join(data, "starts"), archives: map[string][]byte{},
-		puts: map[string]string{}, stages: map[string][]protocol.Stage{}, lastRuntime: map[string][]protocol.Process{}}
+		puts: map[string]string{}, stages: map[string][]protocol.InstanceState{},
+		lastRuntime: map[string][]protocol.Process{}}
 	f.wanted.ReportSeconds, f.wanted.LostSeconds = 10, 30
 	f.server = httptest.NewServer(f)
 	t.Cleanup(func() {
@@ -232,8 +233,8 @@ func (f *fakeService) receive(conn *websocket.Conn, message any) {
 	case *protocol.Observed:
 		f.observed = *m
 		for _, s := range m.Instances {
-			if all := f.stages[s.ID]; len(all) == 0 || all[len(all)-1] != s.Stage {
-				f.stages[s.ID] = append(all, s.Stage)
+			if all := f.stages[s.ID]; len(all) == 0 || all[len(all)-1].Stage != s.Stage {
+				f.stages[s.ID] = append(all, s)
 			}
 		}
 	case *protocol.TokenRequest:
@@ -389,7 +390,7 @@ func (f *fakeService) downloads() int {
 	return len(f.gets)
 }
 
-func (f *fakeService) stagesOf(id string) []protocol.Stage {
+func (f *fakeService) stagesOf(id string) []protocol.InstanceState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.stages[id])

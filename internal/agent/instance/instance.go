@@ -194,9 +194,14 @@ func (i *instance) fail(err error) {
 	i.update(func() { i.state.Stage, i.failure = protocol.Failed, f })
 }
 
+// A progress is informed how far an instance has come, and of whether its build is known to have an installer.
+type progress func(s protocol.Stage, installed bool)
+
 // stage reports how far the instance has come.
-func (i *instance) stage(s protocol.Stage) {
-	i.update(func() { i.state.Stage, i.state.Build, i.failure = s, i.want.Build.ID, nil })
+func (i *instance) stage(s protocol.Stage, installed bool) {
+	i.update(func() {
+		i.state.Stage, i.state.Build, i.state.Installed, i.failure = s, i.want.Build.ID, installed, nil
+	})
 }
 
 // begin gets the instance ready to run.
@@ -315,7 +320,7 @@ func (m *Instances) obstacle(i *instance) *failure {
 
 // build gets the files of the wanted build into a new directory, and has new game servers start there. It returns the
 // id of the build, and ends early when another one is wanted.
-func (i *instance) build(ctx context.Context, root int, stage func(protocol.Stage)) (id string, err error) {
+func (i *instance) build(ctx context.Context, root int, stage progress) (id string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	i.m.mu.Lock()
@@ -325,17 +330,17 @@ func (i *instance) build(ctx context.Context, root int, stage func(protocol.Stag
 	return w.Build.ID, i.buildOf(ctx, w, root, stage)
 }
 
-func (i *instance) buildOf(ctx context.Context, w protocol.Instance, root int, stage func(protocol.Stage)) error {
-	tree, installed, release, err := i.m.builds.prepare(ctx, &i.m.work, w, stage)
+func (i *instance) buildOf(ctx context.Context, w protocol.Instance, root int, stage progress) error {
+	tree, installed, release, err := i.m.builds.prepare(ctx, &i.m.work, w, func(s protocol.Stage) { stage(s, false) })
 	if err != nil {
 		return err
 	}
 	defer release()
-	stage(protocol.Validating)
+	stage(protocol.Validating, installed) // the service may not have seen the stages before
 	if err := validate(tree, w.Runtime, i.m.cfg.HostPaths); err != nil {
 		return err
 	}
-	stage(protocol.Building)
+	stage(protocol.Building, installed)
 	if err := os.MkdirAll(i.dir, 0o700); err != nil {
 		return err
 	}
@@ -459,7 +464,7 @@ func (i *instance) follow(ctx context.Context) {
 // build cannot replace the one before.
 func (i *instance) replace(ctx context.Context, root int) bool {
 	began := i.m.cfg.Clock.Now()
-	id, err := i.build(ctx, root, func(protocol.Stage) {})
+	id, err := i.build(ctx, root, func(protocol.Stage, bool) {})
 	switch {
 	case err == nil:
 		i.log().Info("build of an instance replaced", "build", id,

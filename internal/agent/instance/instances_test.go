@@ -95,10 +95,15 @@ func TestStages(t *testing.T) {
 	}
 	f.awaitProcesses("i-1", 1)
 	got := f.stagesOf("i-1")
-	if !slices.IsSortedFunc(got, func(a, b protocol.Stage) int {
-		return slices.Index(order, a) - slices.Index(order, b)
+	if !slices.IsSortedFunc(got, func(a, b protocol.InstanceState) int {
+		return slices.Index(order, a.Stage) - slices.Index(order, b.Stage)
 	}) {
 		t.Errorf("the stages are %v", got)
+	}
+	for _, s := range got { // the service may see any of them first
+		if after := slices.Index(order, s.Stage) > slices.Index(order, protocol.Installing); s.Installed != after {
+			t.Errorf("in stage %s: installed is %t", s.Stage, s.Installed)
+		}
 	}
 }
 
