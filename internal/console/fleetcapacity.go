@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/wire"
@@ -13,6 +14,7 @@ import (
 type capacityView struct {
 	Locations []locationCapacity
 	Policies  []scalingPolicy
+	Target    targetForm
 	Listed    bool // the person may read the instances
 	Instances []control.InstanceRow
 	More      bool // there are further instances
@@ -30,6 +32,9 @@ type locationCapacity struct {
 	Min, Desired, Max string // in the form
 	Typed             bool   // they were typed
 }
+
+// A targetForm is what was typed as a policy that keeps a share of the game servers free.
+type targetForm struct{ Policy, Percent string }
 
 type scalingPolicy struct{ wire.ScalingPolicy }
 
@@ -137,7 +142,32 @@ func changeActions(v *visit) error {
 	})
 }
 
-// changeLocation changes something of a location of a fleet. The form that was refused has what was typed.
+// putTarget stores a policy that keeps a share of the places for game sessions free.
+func putTarget(v *visit) error {
+	return v.changeLocation("target-stored", func(b *fleetBody) error {
+		b.Capacity.Target = targetForm{v.form("policy"), v.form("percent")}
+		percent, err := strconv.ParseFloat(strings.TrimSpace(v.form("percent")), 64)
+		if err != nil {
+			return invalid("Percent: type a number.")
+		}
+		_, err = call(v, wire.OpPutScalingPolicy, &wire.PutScalingPolicyInput{FleetId: b.FleetId,
+			Name: v.form("policy"), MetricName: wire.MetricNamePercentAvailableGameSessions,
+			PolicyType:          wire.PolicyTypeTargetBased,
+			TargetConfiguration: &wire.TargetConfiguration{TargetValue: wire.Some(percent)}})
+		return err
+	})
+}
+
+// deleteScalingPolicy deletes a scaling policy.
+func deleteScalingPolicy(v *visit) error {
+	return v.changeLocation("scaling-policy-deleted", func(b *fleetBody) error {
+		_, err := call(v, wire.OpDeleteScalingPolicy, &wire.DeleteScalingPolicyInput{FleetId: b.FleetId,
+			Name: v.form("policy")})
+		return err
+	})
+}
+
+// changeLocation changes something of a fleet or of one of its locations. The form that was refused has what was typed.
 func (v *visit) changeLocation(done string, change func(*fleetBody) error) error {
 	b, err := v.fleet("capacity")
 	if err != nil {

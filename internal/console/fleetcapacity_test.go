@@ -74,3 +74,29 @@ func TestFleetCapacity(t *testing.T) {
 		t.Errorf("stopped %+v", in)
 	}
 }
+
+func TestScalingPolicies(t *testing.T) {
+	w := newWorld(t)
+	w.managedFleet()
+	const page = "/console/fleets/fleet-1"
+	w.answers["PutScalingPolicy"], w.answers["DeleteScalingPolicy"] = &wire.PutScalingPolicyOutput{},
+		&wire.NoOutput{}
+	w.leads(page+"/policies", url.Values{"policy": {"free"}, "percent": {" 12.5"}},
+		page+"?tab=capacity&done=target-stored")
+	want := &wire.PutScalingPolicyInput{FleetId: "fleet-1", Name: "free", PolicyType: "TargetBased",
+		MetricName:          "PercentAvailableGameSessions",
+		TargetConfiguration: &wire.TargetConfiguration{TargetValue: wire.Some(12.5)}}
+	if !reflect.DeepEqual(w.inputs["PutScalingPolicy"], want) {
+		t.Errorf("stored %+v", w.inputs["PutScalingPolicy"])
+	}
+	w.shows("POST", page+"/policies", url.Values{"policy": {"free"}, "percent": {"few"}}, 400, "type a number",
+		`value="free"`, "<details class=\"act\" open>")
+	w.leads(page+"/policies/delete", url.Values{"policy": {"rule"}}, page+"?tab=capacity&done=scaling-policy-deleted")
+	if in := w.inputs["DeleteScalingPolicy"].(*wire.DeleteScalingPolicyInput); in.Name != "rule" {
+		t.Errorf("deleted %+v", in)
+	}
+	w.fails["gamelift:PutScalingPolicy"], w.fails["gamelift:DeleteScalingPolicy"] = denied, denied
+	if text := w.shows("GET", page+"?tab=capacity", nil, 200); strings.Contains(text, "fleet-1/policies") {
+		t.Error("forms are shown to a person who may not send them")
+	}
+}

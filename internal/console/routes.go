@@ -35,6 +35,8 @@ var table = []route{
 	{"POST /console/fleets/{fleet}/computes/deregister", deregisterCompute},
 	{"POST /console/fleets/{fleet}/capacity", changeCapacity},
 	{"POST /console/fleets/{fleet}/actions", changeActions},
+	{"POST /console/fleets/{fleet}/policies", putTarget},
+	{"POST /console/fleets/{fleet}/policies/delete", deleteScalingPolicy},
 	{"POST /console/fleets/{fleet}/game-sessions", createGameSession},
 	{"POST /console/fleets/{fleet}/tags", putFleetTag},
 	{"POST /console/fleets/{fleet}/tags/remove", removeFleetTag},
