@@ -125,7 +125,7 @@ func (a *app) addCommands(root *cobra.Command) {
 		{"service", "Run a service:", []*cobra.Command{a.devCommand(), a.localCommand(), a.serveCommand(),
 			a.gatewayCommand(), a.demoCommand()}},
 		{"machines", "Run game servers:", []*cobra.Command{a.agentCommand(), a.runCommand(), a.machineCommand(),
-			a.pushCommand()}},
+			a.pushCommand(), a.weightsCommand()}},
 		{"access", "Sign in, and manage access:", []*cobra.Command{a.configureCommand(), a.loginCommand(),
 			a.logoutCommand(), a.credentialsCommand(), a.userCommand(), a.groupCommand(), a.roleCommand(),
 			a.assignCommand(), a.unassignCommand(), a.keyCommand(), a.policyCommand(), a.providerCommand(),
