@@ -51,7 +51,7 @@ func (a *app) apiClient(ctx context.Context, region, endpoint, caFile string, no
 	}
 	load := []func(*awsconfig.LoadOptions) error{awsconfig.WithHTTPClient(
 		awshttp.NewBuildableClient().WithTimeout(callTimeout).WithTransportOptions(
-			func(t *http.Transport) { t.TLSClientConfig = trust }))}
+			func(t *http.Transport) { t.TLSClientConfig = trust.Clone() }))} // the transport offers HTTP/2 in it
 	if region != "" {
 		load = append(load, awsconfig.WithRegion(region))
 	}

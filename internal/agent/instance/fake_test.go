@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -294,7 +295,8 @@ func (f *fakeService) serveAgent(w http.ResponseWriter, r *http.Request) {
 // run runs the machine. The returned function stops it and waits.
 func (f *fakeService) run(change ...func(*Config)) (stop func()) {
 	f.Helper()
-	cfg := Config{Data: f.data, Service: f.server.URL, LowPort: 20000, HighPort: 20999,
+	trust := &tls.Config{MinVersion: tls.VersionTLS12}
+	cfg := Config{Data: f.data, Service: f.server.URL, LowPort: 20000, HighPort: 20999, TLS: trust,
 		Environ:    []string{"RECORD=" + f.record, "PATH=" + os.Getenv("PATH")},
 		Supervisor: func(dir string) *exec.Cmd { return exec.Command(os.Args[0], "supervise", dir) },
 		Clock:      clockwork.NewRealClock(), Log: slog.New(slog.NewTextHandler(f.Output(), nil))}
@@ -311,6 +313,9 @@ func (f *fakeService) run(change ...func(*Config)) (stop func()) {
 		cancel()
 		if err := <-ended; err != nil {
 			f.Errorf("Run: %v", err)
+		}
+		if len(trust.NextProtos) > 0 { // WebSockets would offer them, too
+			f.Errorf("the configuration of TLS has the protocols %v", trust.NextProtos)
 		}
 	})
 	f.Cleanup(stop)

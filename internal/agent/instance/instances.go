@@ -127,7 +127,8 @@ func open(cfg Config) (*Instances, error) {
 	}
 	m := &Instances{cfg: cfg, all: map[string]*instance{}, ports: agent.NewPorts(cfg.LowPort, cfg.HighPort)}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig, transport.ResponseHeaderTimeout = cfg.TLS, headerLimit
+	// The transport offers HTTP/2 in its configuration, which a WebSocket must not.
+	transport.TLSClientConfig, transport.ResponseHeaderTimeout = cfg.TLS.Clone(), headerLimit
 	m.builds = &builds{dir: filepath.Join(cfg.Data, "b"), base: base, client: &http.Client{Transport: transport},
 		cfg: &m.cfg, locks: map[string]chan struct{}{}, failed: map[string]failedInstall{}}
 	dir := filepath.Join(cfg.Data, "i")
