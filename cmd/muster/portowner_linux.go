@@ -17,13 +17,13 @@ import (
 
 // portOwners returns the processes that listen on the ports at 127.0.0.1 or ::1.
 func portOwners(ctx context.Context, ports []int) map[int][]portOwner {
-	four, err4 := listeningSockets("/proc/net/tcp")
-	six, err6 := listeningSockets("/proc/net/tcp6")
+	four, err4 := openSockets("/proc/net/tcp", stateListen)
+	six, err6 := openSockets("/proc/net/tcp6", stateListen)
 	if err := errors.Join(err4, err6); len(four)+len(six) == 0 && err != nil {
 		return dialOwners(ctx, ports) // /proc is not mounted
 	}
 	owners, inodes := map[int][]portOwner{}, map[string]bool{}
-	sockets := slices.DeleteFunc(append(four, six...), func(s listeningSocket) bool {
+	sockets := slices.DeleteFunc(append(four, six...), func(s openSocket) bool {
 		return !slices.Contains(ports, int(s.address.Port())) || !reachableLocally(s.address.Addr())
 	})
 	for _, s := range sockets {
@@ -37,22 +37,35 @@ func portOwners(ctx context.Context, ports []int) map[int][]portOwner {
 	return owners
 }
 
-// A listeningSocket is a line of /proc/net/tcp or tcp6 in state LISTEN.
-type listeningSocket struct {
+// udpBound reports whether a UDP port is bound. It must not try to bind it: the game would fail that does at that time.
+func udpBound(ctx context.Context, port uint16) bool {
+	four, err4 := openSockets("/proc/net/udp", stateUnconnected)
+	six, err6 := openSockets("/proc/net/udp6", stateUnconnected)
+	if err := errors.Join(err4, err6); len(four)+len(six) == 0 && err != nil {
+		return bindFails(ctx, port) // /proc is not mounted
+	}
+	return slices.ContainsFunc(append(four, six...), func(s openSocket) bool { return s.address.Port() == port })
+}
+
+// An openSocket is a line of a file like /proc/net/tcp.
+type openSocket struct {
 	address    netip.AddrPort
 	uid, inode string
 }
 
-// The columns of /proc/net/tcp that are read, and the value of a listening socket. Source: proc_pid_net(5).
+// The columns of /proc/net/tcp that are read, and the states of a listening socket of TCP, and of one of UDP without a
+// peer. Source: proc_pid_net(5).
 const (
-	columnAddress = 1
-	columnState   = 3
-	columnUID     = 7
-	columnInode   = 9
-	stateListen   = "0A"
+	columnAddress    = 1
+	columnState      = 3
+	columnUID        = 7
+	columnInode      = 9
+	stateListen      = "0A"
+	stateUnconnected = "07"
 )
 
-func listeningSockets(file string) (sockets []listeningSocket, err error) {
+// openSockets returns the sockets in a state.
+func openSockets(file, state string) (sockets []openSocket, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -61,11 +74,11 @@ func listeningSockets(file string) (sockets []listeningSocket, err error) {
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		columns := strings.Fields(lines.Text())
-		if len(columns) <= columnInode || columns[columnState] != stateListen {
+		if len(columns) <= columnInode || columns[columnState] != state {
 			continue
 		}
 		if address, ok := parseSocketAddress(columns[columnAddress]); ok {
-			sockets = append(sockets, listeningSocket{address, columns[columnUID], columns[columnInode]})
+			sockets = append(sockets, openSocket{address, columns[columnUID], columns[columnInode]})
 		}
 	}
 	return sockets, lines.Err()
@@ -117,7 +130,7 @@ func socketProcesses(inodes map[string]bool) map[string]string {
 }
 
 // owner returns the process with the pid, which is "" if it was not found.
-func (s listeningSocket) owner(pid string) portOwner {
+func (s openSocket) owner(pid string) portOwner {
 	o := portOwner{Address: s.address.String()}
 	number, err := strconv.Atoi(pid)
 	if err != nil {

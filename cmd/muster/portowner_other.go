@@ -8,3 +8,6 @@ import "context"
 func portOwners(ctx context.Context, ports []int) map[int][]portOwner {
 	return dialOwners(ctx, ports)
 }
+
+// udpBound reports whether a UDP port is bound.
+func udpBound(ctx context.Context, port uint16) bool { return bindFails(ctx, port) }

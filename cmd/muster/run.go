@@ -285,8 +285,13 @@ func isOpen(ctx context.Context, port uint16) bool {
 		conn.Close()
 		return true
 	}
-	for _, address := range []string{address, fmt.Sprintf(":%d", port)} {
-		conn, err := new(net.ListenConfig).ListenPacket(ctx, "udp", address)
+	return udpBound(ctx, port)
+}
+
+// bindFails reports whether a UDP port cannot be bound. A game that binds it at the same time fails.
+func bindFails(ctx context.Context, port uint16) bool {
+	for _, host := range []string{"127.0.0.1", ""} {
+		conn, err := new(net.ListenConfig).ListenPacket(ctx, "udp", net.JoinHostPort(host, strconv.Itoa(int(port))))
 		if err != nil {
 			return ctx.Err() == nil
 		}
