@@ -174,6 +174,17 @@ func (s *Store) tidyChunks() error {
 	})
 }
 
+// tidyIndexes deletes old indexes of blobs that this store does not have: those were of another store.
+func (s *Store) tidyIndexes() error {
+	before := s.Clock.Now().Add(-ChunkRetention)
+	return listFiles(s.indexes(), func(b Blob) error {
+		if b.Modified.Before(before) && !s.Has(b.Hash) {
+			return s.deleteIndex(b.Hash)
+		}
+		return nil
+	})
+}
+
 // listFiles calls visit for each file in the directories of a directory, by name.
 func listFiles(dir string, visit func(Blob) error) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
