@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/muster-gg/muster/internal/builds"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/objects"
@@ -23,6 +25,9 @@ import (
 // reusedBuilds is the number of builds of the same name, the newest, in which the chunks of a pushed build are
 // searched.
 const reusedBuilds = 4
+
+// collecting is how many chunks of other nodes are awaited at the same time.
+const collecting = 4
 
 // A BuildPush describes a build whose files are sent in chunks. What is empty is as in CreateBuild.
 type BuildPush struct {
@@ -115,7 +120,7 @@ func (p *Plane) checkPush(in *BuildPush) (command catalog.CreateBuild, content b
 // sameFiles returns the object of a READY build with the same files, whose bytes are kept from then on for a while.
 func (p *Plane) sameFiles(tree string) (catalog.Object, bool) {
 	found, _ := p.Catalog().Builds(func(b *catalog.Build) bool {
-		return b.Tree == tree && b.Status == catalog.BuildReady && p.cfg.Objects.Has(b.Hash)
+		return b.Tree == tree && b.Status == catalog.BuildReady && p.hasBytes(b.Hash)
 	}, "", reusedBuilds)
 	for _, b := range found {
 		o, ok := p.Catalog().Object("", b.ID)
@@ -152,10 +157,13 @@ func (p *Plane) assemble(ctx context.Context, in *BuildPush) (o catalog.Object, 
 	case <-ctx.Done():
 		return o, nil, ctx.Err()
 	}
-	from := p.newChunkSource(in.Name)
+	from := p.newChunkSource(ctx, in.Name)
 	defer from.close()
-	if missing = from.missing(in.Files); len(missing) > 0 {
-		return o, missing, nil
+	if missing = from.missing(ctx, in.Files); len(missing) == 0 {
+		missing = from.collect(ctx)
+	}
+	if len(missing) > 0 {
+		return o, missing, ctx.Err()
 	}
 	w, err := p.cfg.Objects.Create(0)
 	if err != nil {
@@ -164,7 +172,7 @@ func (p *Plane) assemble(ctx context.Context, in *BuildPush) (o catalog.Object, 
 	defer w.Abort()
 	places, err := builds.Assemble(ctx, w, in.Files, from.chunk)
 	if errors.Is(err, errNoChunk) { // deleted or damaged meanwhile
-		return o, from.missing(in.Files), nil
+		return o, from.missing(ctx, in.Files), nil
 	}
 	if err == nil {
 		err = w.Commit()
@@ -180,9 +188,11 @@ func (p *Plane) assemble(ctx context.Context, in *BuildPush) (o catalog.Object, 
 	return o, nil, nil
 }
 
-// A chunkSource finds the chunks of a build: those that were sent, and those of earlier builds.
+// A chunkSource finds the chunks of a build: those that were sent, to any node, and those of earlier builds.
 type chunkSource struct {
+	plane    *Plane
 	store    *objects.Store
+	others   []string        // chunks that other nodes have
 	sent     map[string]bool // the chunks that were used
 	places   map[string]placeOf
 	archives map[string]*os.File // by hash; opened when they are read
@@ -196,11 +206,11 @@ type placeOf struct {
 }
 
 // newChunkSource returns a source for a build of a name.
-func (p *Plane) newChunkSource(name string) *chunkSource {
-	s := &chunkSource{store: p.cfg.Objects, sent: map[string]bool{}, places: map[string]placeOf{},
+func (p *Plane) newChunkSource(ctx context.Context, name string) *chunkSource {
+	s := &chunkSource{plane: p, store: p.cfg.Objects, sent: map[string]bool{}, places: map[string]placeOf{},
 		archives: map[string]*os.File{}}
 	for _, b := range p.newestBuilds(name) {
-		index, err := s.store.Index(b.Hash)
+		index, err := p.indexOf(ctx, b.Hash)
 		if err != nil { // it was not pushed, or the index is lost
 			continue
 		}
@@ -209,6 +219,16 @@ func (p *Plane) newChunkSource(name string) *chunkSource {
 		}
 	}
 	return s
+}
+
+// indexOf returns the index of a pushed build, which the node has written that has assembled it.
+func (p *Plane) indexOf(ctx context.Context, hash string) ([]byte, error) {
+	if p.copies != nil {
+		if err := p.copies.Indexes.Fetch(ctx, hash); err != nil {
+			return nil, err
+		}
+	}
+	return p.cfg.Objects.Index(hash)
 }
 
 // newestBuilds returns the READY builds of a name whose chunks are searched, the newest last.
@@ -223,8 +243,8 @@ func (p *Plane) newestBuilds(name string) []*catalog.Build {
 	return found[max(0, len(found)-reusedBuilds):]
 }
 
-// missing returns the hashes of the chunks that are nowhere, each once.
-func (s *chunkSource) missing(files []builds.File) (missing []string) {
+// missing returns the hashes of the chunks that are nowhere, each once. Those that only other nodes have are in others.
+func (s *chunkSource) missing(ctx context.Context, files []builds.File) (missing []string) {
 	seen := map[string]bool{}
 	for i := range files {
 		for _, c := range files[i].Pieces() {
@@ -232,7 +252,7 @@ func (s *chunkSource) missing(files []builds.File) (missing []string) {
 				continue
 			}
 			seen[c.SHA256] = true
-			if place, ok := s.places[c.SHA256]; ok && place.Size == c.Size && s.store.Has(place.archive) {
+			if place, ok := s.places[c.SHA256]; ok && place.Size == c.Size && s.plane.hasBytes(place.archive) {
 				continue
 			}
 			if !s.store.HasChunk(c.SHA256) {
@@ -240,7 +260,36 @@ func (s *chunkSource) missing(files []builds.File) (missing []string) {
 			}
 		}
 	}
-	return missing
+	if s.plane.copies == nil || len(missing) == 0 {
+		return missing
+	}
+	elsewhere, err := s.plane.copies.Chunks.Elsewhere(ctx, missing)
+	if err != nil {
+		s.plane.cfg.Log.Warn("chunks of a build not found on all nodes: they are sent again", "err", err)
+	}
+	s.others = nil
+	return slices.DeleteFunc(missing, func(hash string) bool {
+		if elsewhere[hash] {
+			s.others = append(s.others, hash)
+		}
+		return elsewhere[hash]
+	})
+}
+
+// collect fetches the chunks that other nodes have, and returns those for which that has failed.
+func (s *chunkSource) collect(ctx context.Context) (failed []string) {
+	var group errgroup.Group
+	group.SetLimit(collecting)
+	for _, hash := range s.others {
+		group.Go(func() error {
+			if err := s.plane.copies.Chunks.Fetch(ctx, hash); err != nil {
+				s.plane.cfg.Log.Warn("chunk of a build not fetched: it is sent again", "sha256", hash, "err", err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // there is none
+	return slices.DeleteFunc(slices.Clone(s.others), s.store.HasChunk)
 }
 
 // errNoChunk is the error for a chunk that is nowhere.

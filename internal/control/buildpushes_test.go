@@ -106,6 +106,89 @@ func TestPushBuild(t *testing.T) {
 	}
 }
 
+// A pushBalancer passes the calls of a push to the nodes in turn.
+type pushBalancer struct {
+	*net
+	manifests, bodies int
+}
+
+func (b *pushBalancer) next() *world { return b.worlds[(b.manifests+b.bodies)%len(b.worlds)] }
+
+// push pushes until there is a build, with one chunk in a call, and returns how many it has sent.
+func (b *pushBalancer) push(t *testing.T, tree *pushedTree) (view *BuildView, sent int) {
+	t.Helper()
+	for range 3 {
+		w := b.next()
+		b.manifests++
+		pushed, err := w.PushBuild(w.ctx, &tree.BuildPush)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pushed.Build != nil {
+			return pushed.Build, sent
+		}
+		for _, hash := range pushed.Missing {
+			w := b.next()
+			b.bodies++
+			if _, err := w.StoreChunks(w.ctx, bytes.NewReader(builds.AppendChunk(nil, tree.chunks[hash]))); err != nil {
+				t.Fatal(err)
+			}
+			sent++
+		}
+	}
+	t.Fatal("chunks are missing that were sent")
+	return nil, 0
+}
+
+// TestPushOverNodes: behind a load balancer each chunk is sent once and the manifest twice, whichever nodes receive them,
+// and the next push sends what has changed.
+func TestPushOverNodes(t *testing.T) {
+	n := newStoringNet(t, 3)
+	b := &pushBalancer{net: n}
+	files := []string{"large", strings.Repeat("0123456789abcdef", 40<<10), "a", "aa", "b", "bb", "c", "cc", "d", "dd"}
+	view, sent := b.push(t, treeOf(t, "arena", files...))
+	if view.Status != "READY" || sent != 5 || b.manifests != 2 {
+		t.Errorf("%d chunks and %d manifests were sent: %+v", sent, b.manifests, view)
+	}
+	for i := range 3 { // each time another node has the first manifest
+		files[3] += "changed"
+		*b = pushBalancer{net: n, bodies: i}
+		view, sent = b.push(t, treeOf(t, "arena", files...))
+		if view.Status != "READY" || sent != 1 || b.manifests != 2 {
+			t.Errorf("one change: %d chunks and %d manifests were sent: %+v", sent, b.manifests, view)
+		}
+	}
+	f, err := n.worlds[2].config.Objects.Open(view.Hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	content, err := builds.Check(n.worlds[2].ctx, f, view.Size, builds.Limits{MaxUnpacked: 10 << 20})
+	if err != nil || content.Tree != view.Tree {
+		t.Errorf("%+v, %v", content, err)
+	}
+}
+
+// TestPushWithLostNode: chunks on a node that is lost before the build is complete are sent again.
+func TestPushWithLostNode(t *testing.T) {
+	n := newStoringNet(t, 3)
+	tree := treeOf(t, "arena", "a", "aa", "b", "bb")
+	for hash := range tree.chunks {
+		w := n.worlds[1]
+		if _, err := w.StoreChunks(w.ctx, bytes.NewReader(builds.AppendChunk(nil, tree.chunks[hash]))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.setDown(1, true)
+	w := n.worlds[0]
+	if pushed, err := w.PushBuild(w.ctx, &tree.BuildPush); err != nil || len(pushed.Missing) != 2 {
+		t.Errorf("%+v, %v", pushed, err)
+	}
+	if view, sent := w.push(tree); view.Status != "READY" || len(sent) != 2 {
+		t.Errorf("sent %v: %+v", sent, view)
+	}
+}
+
 // TestPushedChunksAreChecked: bytes on the disk that changed are sent again, and are in no build.
 func TestPushedChunksAreChecked(t *testing.T) {
 	w := newWorld(t, withObjects(t))

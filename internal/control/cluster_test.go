@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,10 @@ type net struct {
 	levels  region.Levels  // what the nodes have agreed on
 	reads   map[string]int // the feature level that each one announces, by number
 	above   atomic.Int64   // how often a node read a fact above the level that it announces
+
+	downMu sync.Mutex
+	down   map[string]bool // nodes that the others do not reach with questions, by number
+	up     int             // how many nodes have started
 }
 
 type sharedShard struct {
@@ -57,8 +62,25 @@ func newNet(t *testing.T, nodes int) *net {
 
 // newNetOf makes nodes that read these feature levels.
 func newNetOf(t *testing.T, reads ...int) *net {
+	return newNetWith(t, reads, func() option { return func(*world) {} })
+}
+
+// newStoringNet makes nodes with stores of objects and logs.
+func newStoringNet(t *testing.T, nodes int) *net {
+	return newNetWith(t, slices.Repeat([]int{region.MaxLevel}, nodes), func() option {
+		objects, kept := withObjects(t), withLogs(t)
+		return func(w *world) {
+			objects(w)
+			kept(w)
+			w.config.Copies = nodes
+		}
+	})
+}
+
+// newNetWith makes nodes that read these feature levels, each with an option.
+func newNetWith(t *testing.T, reads []int, with func() option) *net {
 	nodes := len(reads)
-	n := &net{over: make(chan struct{}), reads: map[string]int{}}
+	n := &net{over: make(chan struct{}), reads: map[string]int{}, down: map[string]bool{}}
 	for i, level := range reads {
 		n.reads[strconv.Itoa(i)] = level
 	}
@@ -73,7 +95,10 @@ func newNetOf(t *testing.T, reads ...int) *net {
 		n.give(i, 0)
 	}
 	for i := range nodes {
-		newWorld(t, n.join(i))
+		newWorld(t, n.join(i), with())
+		n.downMu.Lock()
+		n.up++
+		n.downMu.Unlock()
 	}
 	t.Cleanup(func() { close(n.over) }) // before the planes are stopped
 	return n
@@ -195,10 +220,25 @@ func (n netNode) Machines(context.Context) (answers [][]byte) {
 func (n netNode) Self() string { return strconv.Itoa(n.node) }
 
 func (n netNode) Living() (names []string) {
-	for i := range n.worlds {
+	n.downMu.Lock()
+	defer n.downMu.Unlock()
+	for i := range n.up {
 		names = append(names, strconv.Itoa(i))
 	}
 	return names
+}
+
+// setDown has questions to a node fail, or not.
+func (n *net) setDown(node int, down bool) {
+	n.downMu.Lock()
+	defer n.downMu.Unlock()
+	n.down[strconv.Itoa(node)] = down
+}
+
+func (n *net) isDown(node string) bool {
+	n.downMu.Lock()
+	defer n.downMu.Unlock()
+	return n.down[node]
 }
 
 func (n netNode) AskNode(ctx context.Context, node string, question []byte) ([]byte, error) {
@@ -206,7 +246,14 @@ func (n netNode) AskNode(ctx context.Context, node string, question []byte) ([]b
 	if err != nil {
 		return nil, err
 	}
-	return n.worlds[i].AnswerObjects(ctx, question), nil
+	if n.isDown(node) {
+		return nil, errors.New("no responders")
+	}
+	answer := n.worlds[i].AnswerNode(ctx, question)
+	if n.isDown(node) {
+		return nil, errors.New("no responders")
+	}
+	return answer, nil
 }
 
 // A netPeer reaches the owner of a shard.

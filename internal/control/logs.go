@@ -28,7 +28,9 @@ import (
 const logURLLife = 15 * time.Minute
 
 // KeepsLogs reports whether the logs of processes can be stored.
-func (p *Plane) KeepsLogs() bool { return p.cfg.Logs != nil && p.cfg.Cluster == nil }
+func (p *Plane) KeepsLogs() bool {
+	return p.cfg.Logs != nil && (p.cfg.Cluster == nil || p.copies != nil)
+}
 
 // runLogs deletes old logs until ctx ends.
 func (p *Plane) runLogs(ctx context.Context) error {
@@ -52,8 +54,21 @@ func (p *Plane) AuthorizeLog(ctx context.Context, fleetID, compute, token string
 }
 
 // noLogs is why a region does not store logs.
-const noLogs = "This region does not store logs of processes: its nodes are a cluster, and a log would be on one of " +
-	"them alone. Only a region of one node stores logs in this release."
+const noLogs = "This region does not store logs of processes."
+
+// SpreadLog returns when a log that this node has stored is on a majority of the nodes that have to keep it. The error
+// is a *fault.Error: ServiceUnavailable if too few of them answer.
+func (p *Plane) SpreadLog(ctx context.Context, key logs.Key) error {
+	if p.copies == nil {
+		return nil
+	}
+	if err := p.copies.ProcessLogs.Spread(ctx, string(key)); err != nil {
+		f := fault.New(fault.ServiceUnavailable, "Too few nodes of the region have a copy of the log. Try again.")
+		f.Err = err
+		return f
+	}
+	return nil
+}
 
 // GetGameSessionLogUrl returns where the log of a game session can be downloaded for 15 minutes: with the scheme and
 // host that the call was sent to, because the AWS CLI downloads it without its settings for certificates and endpoints.
@@ -64,7 +79,7 @@ func (p *Plane) GetGameSessionLogUrl(ctx context.Context,
 		return nil, err
 	}
 	key := logs.KeyOf(string(room.Fleet), g.Host.Compute, g.Host.ID)
-	if err := p.findLog(key, in.GameSessionId, g); err != nil {
+	if err := p.findLog(ctx, key, in.GameSessionId, g); err != nil {
 		return nil, err
 	}
 	expires := p.cfg.Clock.Now().Add(logURLLife).Unix()
@@ -78,7 +93,7 @@ func (p *Plane) GetGameSessionLogUrl(ctx context.Context,
 func (p *Plane) ownURL() string { return "http" + strings.TrimPrefix(p.cfg.SDKEndpoint, "ws") }
 
 // findLog returns a NotFound fault unless there is a log for a game session.
-func (p *Plane) findLog(key logs.Key, id string, g *fleet.GameSession) error {
+func (p *Plane) findLog(ctx context.Context, key logs.Key, id string, g *fleet.GameSession) error {
 	switch {
 	case !g.HasEnded():
 		return notFound("Game session %s has not ended: it has no log yet. Its output can be read with "+
@@ -86,8 +101,7 @@ func (p *Plane) findLog(key logs.Key, id string, g *fleet.GameSession) error {
 	case !p.KeepsLogs():
 		return notFound("%s", noLogs)
 	}
-	_, err := p.cfg.Logs.Find(key)
-	if !errors.Is(err, fs.ErrNotExist) {
+	if found, err := p.hasLog(ctx, key); found || err != nil {
 		return err
 	}
 	if p.cfg.Clock.Now().Sub(g.Ended.Time()) >= logs.Retention {
@@ -95,6 +109,25 @@ func (p *Plane) findLog(key logs.Key, id string, g *fleet.GameSession) error {
 	}
 	return notFound("There is no log of game session %s: its server process has not ended, or its agent has not "+
 		"uploaded the log yet, or it was not run by \"muster agent\"", id)
+}
+
+// hasLog reports whether a node has a log.
+func (p *Plane) hasLog(ctx context.Context, key logs.Key) (bool, error) {
+	_, err := p.cfg.Logs.Find(key)
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+		return err == nil, err
+	case p.copies == nil:
+		return false, nil
+	}
+	had, err := p.copies.ProcessLogs.Elsewhere(ctx, []string{string(key)})
+	if err != nil && len(had) == 0 {
+		f := fault.New(fault.ServiceUnavailable, "Some nodes of the region, which may have the log, do not answer. "+
+			"Try again.")
+		f.Err = err
+		return false, f
+	}
+	return len(had) > 0, nil
 }
 
 // VerifyLogURL reports whether a URL for a log was issued by GetGameSessionLogUrl.
@@ -134,18 +167,23 @@ func (p *Plane) SessionLog(ctx context.Context, id string, q LogQuery) (*Process
 		return nil, err
 	}
 	if running {
-		return p.runningLog(room, g.Host, q)
+		return p.runningLog(ctx, room, g.Host, q)
 	}
 	key := logs.KeyOf(string(room.Fleet), g.Host.Compute, g.Host.ID)
-	if err := p.findLog(key, id, g); err != nil {
+	if err := p.findLog(ctx, key, id, g); err != nil {
 		return nil, err
 	}
 	return p.endedLog(room, key)
 }
 
 // runningLog reads the output of a process that runs.
-func (p *Plane) runningLog(room fleet.RoomID, process fleet.ProcessKey, q LogQuery) (*ProcessLog, error) {
-	stream, err := p.agents.FollowLog(room, process.Compute, process.ID, q.Tail, q.Follow)
+func (p *Plane) runningLog(ctx context.Context, room fleet.RoomID, process fleet.ProcessKey, q LogQuery) (*ProcessLog,
+	error) {
+	open := p.openRunning
+	if q.Follow {
+		open = p.follow
+	}
+	stream, err := open(ctx, room, process, q)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +207,7 @@ func (p *Plane) ProcessOutput(ctx context.Context, id string, q LogQuery) (*Proc
 		return nil, err
 	}
 	if process.Status != fleet.ProcessEnded {
-		return p.runningLog(room, process.ProcessKey, q)
+		return p.runningLog(ctx, room, process.ProcessKey, q)
 	}
 	if !p.KeepsLogs() {
 		return nil, notFound("%s", noLogs)

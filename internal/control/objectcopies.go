@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/logs"
 	"github.com/muster-gg/muster/internal/objects"
 	"github.com/muster-gg/muster/internal/objects/copies"
 	"github.com/muster-gg/muster/internal/region"
@@ -11,16 +12,19 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// newCopies returns the copies of objects on the nodes of a cluster; nil without one.
+// newCopies returns the copies of objects and logs on the nodes of a cluster; nil without one.
 func newCopies(p *Plane) *copies.Copies {
 	if p.cfg.Cluster == nil || p.cfg.Objects == nil {
 		return nil
 	}
 	all := copies.New(copies.Config{
-		Self: p.cfg.Cluster.Self(), Store: p.cfg.Objects, Peers: p.cfg.Cluster, Number: p.cfg.Copies,
-		Referred: func() []string { return p.Catalog().ReferredHashes() }, Clock: p.cfg.Clock, Log: p.cfg.Log,
+		Self: p.cfg.Cluster.Self(), Store: p.cfg.Objects, Logs: p.cfg.Logs, Peers: topic{p.cfg.Cluster, aboutFiles},
+		Number: p.cfg.Copies, Referred: func() []string { return p.Catalog().ReferredHashes() }, Clock: p.cfg.Clock, Log: p.cfg.Log,
 	})
 	p.cfg.Objects.Fetch = func(hash string) error { return all.Fetch(context.Background(), hash) }
+	if p.cfg.Logs != nil {
+		p.cfg.Logs.Fetch = func(key logs.Key) error { return all.ProcessLogs.Fetch(context.Background(), string(key)) }
+	}
 	return all
 }
 
@@ -30,14 +34,6 @@ func (p *Plane) runCopies(ctx context.Context) error {
 		return nil
 	}
 	return p.copies.Run(ctx)
-}
-
-// AnswerObjects answers a question of another node about bytes.
-func (p *Plane) AnswerObjects(ctx context.Context, question []byte) (answer []byte) {
-	if p.copies == nil {
-		return nil
-	}
-	return p.copies.Answer(ctx, question)
 }
 
 // spreadObject returns when bytes are as durable as a record of the journal.

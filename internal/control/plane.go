@@ -100,7 +100,7 @@ type Cluster interface {
 	// Machines returns the Plane.SharedMachines of all nodes that answer in time, this one included.
 	Machines(ctx context.Context) (answers [][]byte)
 
-	copies.Peers // whose questions are for Plane.AnswerObjects
+	copies.Peers // whose questions are for Plane.AnswerNode
 
 	// Self returns the name of this node.
 	Self() string
@@ -125,7 +125,8 @@ type Plane struct {
 	drivers  *drivers.Drivers
 	ruleSets ruleSets
 	builds   *buildRunner
-	copies   *copies.Copies // of the bytes of objects on other nodes; nil: this process keeps all
+	copies   *copies.Copies // of objects and logs on other nodes; nil: this process keeps all
+	readers  outputReaders  // of other nodes
 
 	instancesNews chan struct{} // with room for one: wakes the driver of instances
 

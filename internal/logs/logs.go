@@ -69,12 +69,16 @@ func ParseKey(text string) (Key, bool) {
 	return Key(text), err == nil && len(raw) == sha256.Size && hex.EncodeToString(raw) == text
 }
 
-// Config configures a Store. All fields are required.
+// Config configures a Store. All fields but Fetch are required.
 type Config struct {
 	Dir     string // of all its files; created if necessary
 	MaxSize int64  // of all logs in bytes; when they are larger, the oldest are deleted
 	Clock   clockwork.Clock
 	Log     *slog.Logger
+
+	// Fetch gets a log that this store lacks, from another store. The error is fs.ErrNotExist if none has it. nil:
+	// there is no other one.
+	Fetch func(key Key) error
 }
 
 // A Store stores logs. It is safe for concurrent use. One process at a time may have it open.
@@ -131,7 +135,9 @@ func (s *Store) open() error {
 }
 
 // now returns the name of the present hour.
-func (s *Store) now() string { return s.Clock.Now().UTC().Format(hourFormat) }
+func (s *Store) now() string { return hourOf(s.Clock.Now()) }
+
+func hourOf(t time.Time) string { return t.UTC().Format(hourFormat) }
 
 func (s *Store) temp() string { return filepath.Join(s.Dir, "temp") }
 
@@ -160,19 +166,26 @@ func (s *Store) path(hour string, key Key) string {
 // countLate counts the logs of earlier hours.
 func (s *Store) countLate(ctx context.Context) error {
 	for _, name := range s.late {
-		h, err := count(filepath.Join(s.Dir, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil {
+		if err := s.countHour(name); err != nil || ctx.Err() != nil {
 			return err
 		}
-		s.mu.Lock()
-		if known := s.hours[name]; known != nil && err == nil { // else it was deleted meanwhile
-			known.files += h.files
-			known.bytes += h.bytes
-		}
-		s.mu.Unlock()
 	}
 	s.late = nil
 	return nil
+}
+
+// countHour counts the logs of an hour, to which copies may have been added meanwhile.
+func (s *Store) countHour(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hours[name] == nil {
+		return nil // it was deleted meanwhile
+	}
+	h, err := count(filepath.Join(s.Dir, name))
+	if err == nil {
+		s.hours[name] = h
+	}
+	return err
 }
 
 // Run deletes old logs until ctx ends.
@@ -219,17 +232,30 @@ func (s *Store) deleteHour(name string) error {
 
 // A Writer writes a log. Either Commit or Abort must be called; Abort after Commit has no effect.
 type Writer struct {
-	store *Store
-	key   Key
-	file  *os.File // nil after Commit or Abort
-	size  int64
-	room  int64 // reserved
+	store  *Store
+	key    Key
+	file   *os.File // nil after Commit or Abort
+	size   int64
+	room   int64     // reserved
+	stored time.Time // zero: now
 }
 
 // Create begins to write a log of a size in bytes, which becomes part of all logs with Commit. The error is ErrFull if
 // it has no room although all older hours were deleted.
-func (s *Store) Create(key Key, size int64) (*Writer, error) {
-	if err := s.makeRoom(size); err != nil {
+func (s *Store) Create(key Key, size int64) (*Writer, error) { return s.create(key, size, time.Time{}) }
+
+// CreateCopy is Create for a log that another store has, since a time. It deletes only hours that are older.
+func (s *Store) CreateCopy(key Key, size int64, stored time.Time) (*Writer, error) {
+	return s.create(key, size, stored)
+}
+
+// create is Create for a log that was stored at a time; zero: it is stored now.
+func (s *Store) create(key Key, size int64, stored time.Time) (*Writer, error) {
+	hour := s.now()
+	if !stored.IsZero() {
+		hour = hourOf(stored)
+	}
+	if err := s.makeRoom(size, hour); err != nil {
 		return nil, err
 	}
 	f, err := os.CreateTemp(s.temp(), "*")
@@ -237,7 +263,7 @@ func (s *Store) Create(key Key, size int64) (*Writer, error) {
 		s.release(size)
 		return nil, fmt.Errorf("write a log: %w", err)
 	}
-	return &Writer{store: s, key: key, file: f, room: size}, nil
+	return &Writer{store: s, key: key, file: f, room: size, stored: stored}, nil
 }
 
 // release ends the reservation of a log.
@@ -248,9 +274,8 @@ func (s *Store) release(size int64) {
 	s.writing.bytes -= size
 }
 
-// makeRoom deletes the oldest hours until a log of a size has room, and reserves it.
-func (s *Store) makeRoom(size int64) error {
-	now := s.now()
+// makeRoom deletes the oldest hours, all before a given one, until a log of a size has room, and reserves it.
+func (s *Store) makeRoom(size int64, hour string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.writing
@@ -264,7 +289,7 @@ func (s *Store) makeRoom(size int64) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if all.bytes <= s.MaxSize && all.files <= maxFiles || name == now {
+		if all.bytes <= s.MaxSize && all.files <= maxFiles || name >= hour {
 			break
 		}
 		h := *s.hours[name]
@@ -298,7 +323,7 @@ func (w *Writer) Commit() error {
 	defer w.store.release(w.room)
 	err := errors.Join(f.Sync(), f.Close())
 	if err == nil {
-		err = w.store.keep(f.Name(), w.key, w.size)
+		err = w.store.keep(f.Name(), w.key, w.size, w.stored)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name()) // else it is deleted when the store is opened
@@ -318,12 +343,14 @@ func (w *Writer) Abort() {
 }
 
 // keep moves a complete file to its place, durably.
-func (s *Store) keep(temp string, key Key, size int64) error {
-	now := s.Clock.Now()
-	if err := os.Chtimes(temp, now, now); err != nil {
+func (s *Store) keep(temp string, key Key, size int64, stored time.Time) error {
+	if stored.IsZero() {
+		stored = s.Clock.Now()
+	}
+	if err := os.Chtimes(temp, stored, stored); err != nil {
 		return err
 	}
-	name := now.UTC().Format(hourFormat)
+	name := hourOf(stored)
 	path := s.path(name, key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -359,7 +386,7 @@ func makeDirs(top, dir string) error {
 	return errors.Join(atomicfile.SyncDir(filepath.Dir(dir)), atomicfile.SyncDir(top))
 }
 
-// Find returns when the log of a process was stored. The error is fs.ErrNotExist if there is none, or it is too old.
+// Find returns when the log of a process was stored in this store. The error is fs.ErrNotExist if there is none, or it is too old.
 func (s *Store) Find(key Key) (stored time.Time, err error) {
 	_, stored, err = s.find(key)
 	return stored, err
@@ -389,8 +416,21 @@ func (s *Store) find(key Key) (path string, stored time.Time, err error) {
 	return "", time.Time{}, fs.ErrNotExist
 }
 
-// Open opens the log of a process. The error is fs.ErrNotExist if there is none, or it is too old.
+// Open opens the log of a process, and fetches it before if necessary. The error is fs.ErrNotExist if there is none, or
+// it is too old.
 func (s *Store) Open(key Key) (*os.File, error) {
+	f, err := s.OpenHere(key)
+	if s.Fetch == nil || !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	if err := s.Fetch(key); err != nil {
+		return nil, err
+	}
+	return s.OpenHere(key)
+}
+
+// OpenHere is Open for a log of this store alone.
+func (s *Store) OpenHere(key Key) (*os.File, error) {
 	path, _, err := s.find(key)
 	if err != nil {
 		return nil, err

@@ -77,12 +77,25 @@ func sizeOf(path string) int64 {
 }
 
 // HasChunk reports whether there is a chunk.
-func (s *Store) HasChunk(hash string) bool {
-	path, err := named(s.chunks(), hash)
+func (s *Store) HasChunk(hash string) bool { return hasNamed(s.chunks(), hash) }
+
+func hasNamed(dir, hash string) bool {
+	path, err := named(dir, hash)
 	if err == nil {
 		_, err = os.Stat(path)
 	}
 	return err == nil
+}
+
+// OpenChunk opens a chunk, which may be damaged. The error is fs.ErrNotExist if there is none.
+func (s *Store) OpenChunk(hash string) (*os.File, error) { return openNamed(s.chunks(), hash) }
+
+func openNamed(dir, hash string) (*os.File, error) {
+	path, err := named(dir, hash)
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(path)
 }
 
 // Chunk returns a chunk. The error is fs.ErrNotExist if there is none, or if it is damaged, which deletes it.
@@ -135,6 +148,12 @@ func (s *Store) Index(hash string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
+// HasIndex reports whether there is an index of a blob.
+func (s *Store) HasIndex(hash string) bool { return hasNamed(s.indexes(), hash) }
+
+// OpenIndex opens the index of a blob. The error is fs.ErrNotExist if there is none.
+func (s *Store) OpenIndex(hash string) (*os.File, error) { return openNamed(s.indexes(), hash) }
+
 // deleteIndex deletes the index of a blob that was deleted.
 func (s *Store) deleteIndex(hash string) error {
 	path, err := named(s.indexes(), hash)
@@ -150,6 +169,17 @@ func (s *Store) tidyChunks() error {
 	return listFiles(s.chunks(), func(b Blob) error {
 		if b.Modified.Before(before) {
 			return s.DeleteChunk(b.Hash)
+		}
+		return nil
+	})
+}
+
+// tidyIndexes deletes old indexes of blobs that this store does not have: those were of another store.
+func (s *Store) tidyIndexes() error {
+	before := s.Clock.Now().Add(-ChunkRetention)
+	return listFiles(s.indexes(), func(b Blob) error {
+		if b.Modified.Before(before) && !s.Has(b.Hash) {
+			return s.deleteIndex(b.Hash)
 		}
 		return nil
 	})

@@ -151,11 +151,7 @@ func (s *Store) Open(hash string) (*os.File, error) {
 
 // OpenHere is Open for a blob of this store alone.
 func (s *Store) OpenHere(hash string) (*os.File, error) {
-	path, err := s.path(hash)
-	if err != nil {
-		return nil, err
-	}
-	return os.Open(path)
+	return openNamed(s.blobs(), hash)
 }
 
 // Has reports whether there is a blob; true if that is not certain.

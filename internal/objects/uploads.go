@@ -359,7 +359,7 @@ func (s *Store) Abort(u Upload) error {
 	return nil
 }
 
-// tidy deletes old uploads and chunks.
+// tidy deletes old uploads, chunks and indexes.
 func (s *Store) tidy() {
 	entries, err := os.ReadDir(s.uploads())
 	before := s.Clock.Now().Add(-UploadRetention)
@@ -372,7 +372,7 @@ func (s *Store) tidy() {
 			err = errors.Join(err, fmt.Errorf("%s: %w", e.Name(), failed))
 		}
 	}
-	if err = errors.Join(err, s.tidyChunks()); err != nil {
+	if err = errors.Join(err, s.tidyChunks(), s.tidyIndexes()); err != nil {
 		s.Log.Warn("unfinished uploads not deleted", "error", err)
 	}
 }

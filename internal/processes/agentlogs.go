@@ -24,6 +24,7 @@ type LogLines struct {
 	Skipped bool   // lines before these are missing, because they were written faster than they were read
 	Problem string // why there are no more lines; "": they have ended
 	Ended   bool   // these are the last ones
+	Lost    bool   // with Ended: because the connection to the agent was lost, and the process may go on
 }
 
 // FollowLogPush asks for the lines of a process. It is Muster's own, and is pushed only to agents that have announced
@@ -69,8 +70,7 @@ func (all *Agents) FollowLog(room fleet.RoomID, compute, process string, tail in
 	}
 	if !found {
 		return nil, fault.New(fault.Conflict, "No \"muster agent\" of compute %s, which sends the output of its "+
-			"processes, is connected to the node that answers. In a cluster another node may have the connection.",
-			compute)
+			"processes, is connected to the region.", compute)
 	}
 	all.logs[s.id] = s
 	return s, nil
@@ -143,7 +143,7 @@ func (a *agent) PutLines(stream string, l LogLines) error {
 func (all *Agents) endLogs(key computeKey) {
 	for _, s := range all.logs {
 		if s.key == key {
-			s.put(LogLines{Problem: "The agent of the compute has disconnected.", Ended: true})
+			s.put(LogLines{Problem: "The agent of the compute has disconnected.", Ended: true, Lost: true})
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (s *service) openEndpoints(context.Context) error {
 		Metrics: s.metrics.AgentSockets(),
 	})
 	s.processLogs = processlogs.New(processlogs.Config{
-		Store: s.logs, Authorize: s.plane.AuthorizeLog, Verify: s.plane.VerifyLogURL,
+		Store: s.logs, Authorize: s.plane.AuthorizeLog, Spread: s.plane.SpreadLog, Verify: s.plane.VerifyLogURL,
 		Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	s.machines = machine.New(machine.Config{

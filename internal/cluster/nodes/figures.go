@@ -47,8 +47,9 @@ func (n *Nodes) askAll(ctx context.Context, subject string) map[string][]byte {
 	return all
 }
 
-// objectsSubject is the prefix of the subjects on which a node is asked about the bytes of objects; its name follows.
-const objectsSubject = "muster.objects."
+// nodeSubject is the prefix of the subjects on which a node is asked what it alone has, such as bytes of objects; its
+// name follows.
+const nodeSubject = "muster.node."
 
 // Self implements control.Cluster.
 func (n *Nodes) Self() string { return n.cfg.Node }
@@ -63,7 +64,7 @@ func (n *Nodes) Living() (names []string) {
 
 // AskNode implements control.Cluster.
 func (n *Nodes) AskNode(ctx context.Context, node string, question []byte) ([]byte, error) {
-	m, err := n.cfg.Conn.RequestWithContext(ctx, objectsSubject+node, question)
+	m, err := n.cfg.Conn.RequestWithContext(ctx, nodeSubject+node, question)
 	if err != nil {
 		return nil, err
 	}

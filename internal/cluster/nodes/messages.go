@@ -57,8 +57,8 @@ func (n *Nodes) subscribe() (unsubscribe func(), err error) {
 
 		tellSubject + "*":       n.receiveTell,
 		askSubject + n.cfg.Node: func(m *nats.Msg) { working.Go(func() { n.asked(m) }) },
-		objectsSubject + n.cfg.Node: func(m *nats.Msg) {
-			working.Go(func() { n.respond(m, n.plane.AnswerObjects(ctx, m.Data)) })
+		nodeSubject + n.cfg.Node: func(m *nats.Msg) {
+			working.Go(func() { n.respond(m, n.plane.AnswerNode(ctx, m.Data)) })
 		},
 	} {
 		s, err := n.cfg.Conn.Subscribe(subject, handle)

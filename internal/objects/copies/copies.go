@@ -1,19 +1,17 @@
-// Package copies keeps each blob of a region on several of its nodes. Which nodes follows from the hash alone, by
-// rendezvous hashing of the living nodes: no table says where a blob is, and a node that joins or leaves moves only the
-// blobs that it has to.
+// Package copies keeps the files of a region on several of its nodes: the blobs of objects, and the logs of processes.
+// Which nodes follows from the name of a file alone, by rendezvous hashing of the living nodes: no table says where a
+// file is, and a node that joins or leaves moves only the files that it has to.
 //
-// A new blob is acknowledged when a majority of its copies is durable, like a record of the journal. Each node fetches
+// A new file is acknowledged when a majority of its copies is durable, like a record of the journal. Each node fetches
 // the copies that it should have and lacks, when an object is stored and at intervals: so the rest follow, and a node
 // that has lost its disk is filled again.
+//
+// Chunks of unfinished builds, and indexes of pushed ones, are on one node each, from which the others read them.
 package copies
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"errors"
-	"fmt"
-	"io/fs"
+	"iter"
 	"log/slog"
 	"slices"
 	"sync"
@@ -21,6 +19,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/muster-gg/muster/internal/logs"
 	"github.com/muster-gg/muster/internal/objects"
 )
 
@@ -44,12 +43,13 @@ type Peers interface {
 	AskNode(ctx context.Context, node string, question []byte) (answer []byte, err error)
 }
 
-// Config configures Copies. All fields are required.
+// Config configures Copies. All fields but Logs are required.
 type Config struct {
 	Self   string // the name of this node
 	Store  *objects.Store
+	Logs   *logs.Store // nil: none are kept
 	Peers  Peers
-	Number int // how many nodes have a blob, if there are so many
+	Number int // how many nodes have a blob or a log, if there are so many
 
 	// Referred returns the hashes of the blobs that the region needs.
 	Referred func() []string
@@ -58,214 +58,54 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// Copies are the copies of a region's blobs, as one of its nodes keeps them. It is safe for concurrent use.
+// Copies are the files of a region, as one of its nodes keeps them. Its methods for Files are those for blobs. It is
+// safe for concurrent use.
 type Copies struct {
 	Config
-	wake chan struct{} // with room for one
+	*Files // the blobs
 
-	mu       sync.Mutex
-	fetching map[string]*fetch  // by hash
-	absent   map[string]bool    // hashes that no living node had when this node last looked
-	transfer chan struct{}      // holds one token for each transfer that may run
-	done     context.Context    // of Run
-	stop     context.CancelFunc // ends done
+	// Chunks, Indexes and ProcessLogs are the other files. ProcessLogs is nil without Config.Logs.
+	Chunks, Indexes, ProcessLogs *Files
+
+	wake chan struct{}      // with room for one
+	done context.Context    // of Run
+	stop context.CancelFunc // ends done
+
+	compared []string // the other nodes whose logs this one has compared with its own, all hours
 }
-
-// A fetch is the transfer of a blob to this node. All that want the blob wait for it.
-type fetch struct {
-	ended chan struct{}
-	err   error // set before ended is closed
-}
-
-// transfers is how many blobs a node fetches at once: few, since they share the network with the journal.
-const transfers = 2
 
 // New returns the copies of a region.
 func New(cfg Config) *Copies {
-	c := &Copies{Config: cfg, wake: make(chan struct{}, 1), fetching: map[string]*fetch{}, absent: map[string]bool{},
-		transfer: make(chan struct{}, transfers)}
+	c := &Copies{Config: cfg, wake: make(chan struct{}, 1)}
 	c.done, c.stop = context.WithCancel(context.Background())
+	c.Files = newFiles(c, blobFiles, blobs{cfg.Store})
+	c.Chunks = newFiles(c, chunkFiles, chunks{cfg.Store})
+	c.Indexes = newFiles(c, indexFiles, indexes{cfg.Store})
+	if cfg.Logs != nil {
+		c.ProcessLogs = newFiles(c, logFiles, processLogs{cfg.Logs})
+	}
 	return c
 }
 
 // Run fetches the copies that this node lacks, until ctx ends.
 func (c *Copies) Run(ctx context.Context) error {
 	defer c.stop()
-	tick := c.Clock.NewTicker(repairInterval)
-	defer tick.Stop()
-	for {
-		c.repair(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.Chan():
-		case <-c.wake:
-		}
+	var running sync.WaitGroup
+	defer running.Wait()
+	if c.ProcessLogs != nil {
+		running.Go(func() { c.ProcessLogs.keepRepaired(ctx, c.lackingLogs, nil) })
 	}
+	c.keepRepaired(ctx, c.referred, c.wake)
+	return nil
 }
 
-// Repair has Run look for missing copies at once.
+// referred yields the hashes of the blobs that the region needs.
+func (c *Copies) referred(context.Context) iter.Seq[string] { return slices.Values(c.Referred()) }
+
+// Repair has Run look for missing copies of blobs at once.
 func (c *Copies) Repair() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
-	}
-}
-
-// repair fetches what this node should have.
-func (c *Copies) repair(ctx context.Context) {
-	absent := map[string]bool{}
-	for _, hash := range c.Referred() {
-		if ctx.Err() != nil {
-			return
-		}
-		if c.Store.Has(hash) || !slices.Contains(c.holders(hash), c.Self) && !c.wasAbsent(hash) {
-			continue
-		}
-		err := c.Fetch(ctx, hash)
-		if errors.Is(err, fs.ErrNotExist) {
-			absent[hash] = true
-		} else if err != nil && ctx.Err() == nil {
-			c.Log.Warn("copy of a file not fetched; trying again", "sha256", hash, "err", err)
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.absent = absent
-}
-
-func (c *Copies) wasAbsent(hash string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.absent[hash]
-}
-
-// Has reports whether a blob is in the region, as far as this node knows.
-func (c *Copies) Has(hash string) bool { return c.Store.Has(hash) || !c.wasAbsent(hash) }
-
-// holders returns the nodes that should have a blob.
-func (c *Copies) holders(hash string) []string {
-	nodes := slices.Clone(c.Peers.Living())
-	if !slices.Contains(nodes, c.Self) {
-		nodes = append(nodes, c.Self)
-	}
-	rank := make(map[string][sha256.Size]byte, len(nodes))
-	for _, n := range nodes {
-		rank[n] = sha256.Sum256([]byte(hash + "/" + n))
-	}
-	slices.SortFunc(nodes, func(a, b string) int {
-		x, y := rank[a], rank[b]
-		return cmp.Or(slices.Compare(x[:], y[:]), cmp.Compare(a, b))
-	})
-	return nodes[:min(c.Number, len(nodes))]
-}
-
-// Spread returns when a majority of the copies of a blob is durable, one of them on this node. The caller stores a
-// reference to it then. The error names the nodes that failed.
-func (c *Copies) Spread(ctx context.Context, hash string) error {
-	ctx, cancel := context.WithTimeout(ctx, keepLimit)
-	defer cancel()
-	if err := c.Fetch(ctx, hash); err != nil {
-		return err
-	}
-	others := slices.DeleteFunc(c.holders(hash), func(n string) bool { return n == c.Self })
-	needed := c.Number / 2 // beside this node
-	results := make(chan error, len(others))
-	for _, node := range others {
-		go func() { results <- c.askToKeep(node, hash) }()
-	}
-	var failed []error
-	for kept := 0; kept < needed; {
-		if len(failed) > len(others)-needed {
-			return fmt.Errorf("%d of %d nodes must have a copy of the file: %w", needed+1, c.Number,
-				cmp.Or(errors.Join(failed...), errTooFew))
-		}
-		select {
-		case err := <-results:
-			if err != nil {
-				failed = append(failed, err)
-				continue
-			}
-			kept++
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-var errTooFew = errors.New("too few nodes are up")
-
-// askToKeep has another node keep a copy. It goes on when the caller has a majority already, so that all copies are
-// made soon.
-func (c *Copies) askToKeep(node, hash string) error {
-	ctx, cancel := context.WithTimeout(c.done, keepLimit)
-	defer cancel()
-	answer, err := c.Peers.AskNode(ctx, node, question{keepQuestion, hash, 0}.encode())
-	if err == nil {
-		_, err = readAnswer(answer)
-	}
-	if err != nil {
-		return fmt.Errorf("node %s: %w", node, err)
-	}
-	return nil
-}
-
-// Fetch returns when this node has a blob. The error is fs.ErrNotExist if no living node has it.
-func (c *Copies) Fetch(ctx context.Context, hash string) error {
-	c.mu.Lock()
-	f := c.fetching[hash]
-	if f == nil {
-		if c.Store.Has(hash) {
-			c.mu.Unlock()
-			return nil
-		}
-		f = &fetch{ended: make(chan struct{})}
-		c.fetching[hash] = f
-		go c.run(f, hash)
-	}
-	c.mu.Unlock()
-	select {
-	case <-f.ended:
-		return f.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// run transfers a blob from the first node that has it, and from the next one if that fails.
-func (c *Copies) run(f *fetch, hash string) {
-	defer func() {
-		c.mu.Lock()
-		delete(c.fetching, hash)
-		c.mu.Unlock()
-		close(f.ended)
-	}()
-	select {
-	case c.transfer <- struct{}{}:
-		defer func() { <-c.transfer }()
-	case <-c.done.Done():
-		f.err = c.done.Err()
-		return
-	}
-	nodes := c.holders(hash)
-	for _, n := range c.Peers.Living() {
-		if !slices.Contains(nodes, n) {
-			nodes = append(nodes, n)
-		}
-	}
-	f.err = fmt.Errorf("file %s: %w", hash, fs.ErrNotExist)
-	for _, node := range nodes {
-		if node == c.Self {
-			continue
-		}
-		err := c.copyFrom(node, hash)
-		if err == nil {
-			f.err = nil
-			return
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			f.err = fmt.Errorf("node %s: %w", node, err)
-		}
 	}
 }

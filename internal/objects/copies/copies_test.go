@@ -18,6 +18,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/muster-gg/muster/internal/logs"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 	"github.com/muster-gg/muster/internal/objects"
 )
@@ -48,7 +49,12 @@ func newCluster(t *testing.T, number int, names ...string) *cluster {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.nodes[name] = New(Config{Self: name, Store: store, Peers: peers{c}, Number: number, Referred: c.referred,
+		kept, err := logs.Open(logs.Config{Dir: t.TempDir(), MaxSize: 1 << 30, Clock: c.clock,
+			Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.nodes[name] = New(Config{Self: name, Store: store, Logs: kept, Peers: peers{c}, Number: number, Referred: c.referred,
 			Clock: c.clock, Log: slog.New(slog.DiscardHandler)})
 		t.Cleanup(c.nodes[name].stop)
 	}
@@ -90,8 +96,8 @@ func (p peers) AskNode(ctx context.Context, node string, question []byte) ([]byt
 	answer := p.nodes[node].Answer(ctx, question)
 	if question[0] == readQuestion {
 		p.asked.Add(1)
-		if tampers && len(answer) > 20 {
-			answer[20] ^= 1
+		if tampers && len(answer) > pieceHead+1 {
+			answer[pieceHead+1] ^= 1
 		}
 	}
 	return answer, nil
@@ -185,7 +191,7 @@ func TestRepair(t *testing.T) {
 		}
 	}
 	for _, n := range c.nodes {
-		n.repair(t.Context())
+		n.repair(t.Context(), n.referred(t.Context()))
 	}
 	for _, hash := range c.needed {
 		want := c.nodes["b"].holders(hash)
@@ -204,7 +210,7 @@ func TestRepair(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.nodes["b"].repair(t.Context())
+	c.nodes["b"].repair(t.Context(), c.nodes["b"].referred(t.Context()))
 	for _, hash := range c.needed {
 		if has := slices.Contains(c.having(hash), "b"); has != slices.Contains(c.nodes["b"].holders(hash), "b") {
 			t.Errorf("the node that has lost its disk has a copy of %s: %v", hash, has)
@@ -392,8 +398,10 @@ func TestUploadOfAbsentNode(t *testing.T) {
 // FuzzAnswer: any question has an answer, and changes nothing unless it is one.
 func FuzzAnswer(f *testing.F) {
 	hash := fmt.Sprintf("%064x", 7)
-	f.Add(question{keepQuestion, hash, 0}.encode())
-	f.Add(question{readQuestion, hash, 1 << 40}.encode())
+	f.Add(question{keepQuestion, blobFiles, hash, 0}.encode())
+	f.Add(question{readQuestion, blobFiles, hash, 1 << 40}.encode())
+	f.Add(encodeHave(chunkFiles, []string{hash, hash}))
+	f.Add(append([]byte{listQuestion}, make([]byte, hourSize+nameSize)...))
 	f.Add([]byte(`u{"method":"complete","id":"00112233445566778899aabbccddeeff","want":[{"number":1}]}`))
 	f.Add([]byte(`u{"method":"part","id":"../x","hash":"y"}`))
 	store, err := objects.Open(objects.Config{Dir: f.TempDir(), Clock: clockwork.NewRealClock(),
@@ -402,12 +410,20 @@ func FuzzAnswer(f *testing.F) {
 		f.Fatal(err)
 	}
 	alone := &cluster{nodes: map[string]*Copies{}, down: map[string]bool{}}
-	c := New(Config{Self: "a", Store: store, Peers: peers{alone}, Number: 3, Referred: alone.referred,
+	kept, err := logs.Open(logs.Config{Dir: f.TempDir(), MaxSize: 1 << 30, Clock: clockwork.NewRealClock(),
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	c := New(Config{Self: "a", Store: store, Logs: kept, Peers: peers{alone}, Number: 3, Referred: alone.referred,
 		Clock: clockwork.NewRealClock(), Log: slog.New(slog.DiscardHandler)})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if answer := c.Answer(t.Context(), data); len(answer) == 0 {
 			t.Errorf("%q has no answer", data)
 		}
 		_, _ = readAnswer(data)
+		for _, e := range decodeEntries(data) {
+			_ = c.lacksLog(e)
+		}
 	})
 }

@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"time"
 )
 
-// pieceSize is the size of a piece of a blob in an answer: small enough to leave room for the journal's messages on the
+// pieceSize is the size of a piece of a file in an answer: small enough to leave room for the journal's messages on the
 // same connections.
 const pieceSize = 256 << 10
 
@@ -19,44 +20,82 @@ const window = 4
 
 // Kinds of questions.
 const (
-	keepQuestion byte = 'k' // fetch and keep a blob
+	keepQuestion byte = 'k' // fetch and keep a file
 	readQuestion byte = 'r' // read a piece
+	haveQuestion byte = 'h' // which of the files named does the node have
+	listQuestion byte = 'l' // which logs of an hour does the node have
 )
 
-// hashSize is the length of a hash in bytes.
-const hashSize = 32
+// Kinds of files.
+const (
+	blobFiles  byte = 'b'
+	chunkFiles byte = 'c'
+	indexFiles byte = 'i'
+	logFiles   byte = 'l'
+)
 
-// A question is what one node asks another.
+const (
+	// nameSize is the length of an encoded name in bytes.
+	nameSize = 32
+	// maxNames is the maximum number of names in a question.
+	maxNames = 4096
+	// pieceHead is what precedes a piece: size and time of the file.
+	pieceHead = 16
+)
+
+// A question is what one node asks another about a file.
 type question struct {
 	kind   byte
-	hash   string // SHA-256 in hex
+	files  byte   // the kind of the file
+	name   string // in hex
 	offset int64  // of the piece in bytes; 0 for keepQuestion
 }
 
 func (q question) encode() []byte {
-	hash, _ := hex.DecodeString(q.hash) // it is the name of a blob
-	data := append([]byte{q.kind}, hash...)
-	return binary.BigEndian.AppendUint64(data, uint64(q.offset)) //nolint:gosec // not negative
+	return binary.BigEndian.AppendUint64(appendName([]byte{q.kind, q.files}, q.name),
+		uint64(q.offset)) //nolint:gosec // not negative
+}
+
+func appendName(dst []byte, name string) []byte {
+	raw, _ := hex.DecodeString(name) // it is the name of a file
+	return append(dst, raw...)
 }
 
 var errMalformed = errors.New("malformed message of another node")
 
 func decodeQuestion(data []byte) (q question, err error) {
-	if len(data) != 1+hashSize+8 {
+	if len(data) != 2+nameSize+8 {
 		return q, errMalformed
 	}
-	q = question{data[0], hex.EncodeToString(data[1 : 1+hashSize]),
-		int64(binary.BigEndian.Uint64(data[1+hashSize:]))} //nolint:gosec // checked below
+	q = question{data[0], data[1], hex.EncodeToString(data[2 : 2+nameSize]),
+		int64(binary.BigEndian.Uint64(data[2+nameSize:]))} //nolint:gosec // checked below
 	if q.offset < 0 {
 		return q, errMalformed
 	}
 	return q, nil
 }
 
+// encodeHave encodes a haveQuestion.
+func encodeHave(files byte, names []string) []byte {
+	data := []byte{haveQuestion, files}
+	for _, name := range names {
+		data = appendName(data, name)
+	}
+	return data
+}
+
+// decodeNames decodes names, and ignores what is left.
+func decodeNames(data []byte) (names []string) {
+	for ; len(data) >= nameSize; data = data[nameSize:] {
+		names = append(names, hex.EncodeToString(data[:nameSize]))
+	}
+	return names
+}
+
 // The first byte of an answer.
 const (
 	answerOK     byte = '+' // the content follows
-	answerAbsent byte = '0' // the node does not have the blob
+	answerAbsent byte = '0' // the node does not have the file
 	answerError  byte = '-' // a text follows
 )
 
@@ -73,47 +112,94 @@ func (c *Copies) Answer(ctx context.Context, data []byte) []byte {
 }
 
 func (c *Copies) answer(ctx context.Context, data []byte) (content []byte, err error) {
-	if len(data) > 0 && data[0] == uploadQuestion {
+	if len(data) < 2 {
+		return nil, errMalformed
+	}
+	switch data[0] {
+	case uploadQuestion:
 		return c.answerUpload(ctx, data[1:])
+	case listQuestion:
+		return c.listLogs(data[1:])
+	}
+	files := c.files(data[1])
+	if files == nil {
+		return nil, errMalformed
+	}
+	if data[0] == haveQuestion {
+		return files.have(decodeNames(data[2:])), nil
 	}
 	q, err := decodeQuestion(data)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	switch q.kind {
-	case keepQuestion:
-		return nil, c.keep(ctx, q)
-	case readQuestion:
-		return c.read(q)
+	case q.kind == keepQuestion:
+		return nil, files.keep(ctx, q)
+	case q.kind == readQuestion:
+		return files.read(q)
 	}
 	return nil, errMalformed
 }
 
-// keep fetches a blob, and keeps it from being swept until the reference to it is stored.
-func (c *Copies) keep(ctx context.Context, q question) error {
-	ctx, cancel := context.WithTimeout(ctx, keepLimit)
-	defer cancel()
-	if err := c.Fetch(ctx, q.hash); err != nil {
-		return err
+// files returns the files of a kind; nil if there are none.
+func (c *Copies) files(kind byte) *Files {
+	for _, f := range []*Files{c.Files, c.Chunks, c.Indexes, c.ProcessLogs} {
+		if f != nil && f.kind == kind {
+			return f
+		}
 	}
-	return c.Store.Renew(q.hash)
+	return nil
 }
 
-// read returns the size of a blob in 8 bytes, and a piece of it, which is shorter than pieceSize at its end.
-func (c *Copies) read(q question) (content []byte, err error) {
-	f, err := c.Store.OpenHere(q.hash)
+// have returns those of the names of files that this node has.
+func (f *Files) have(names []string) (found []byte) {
+	for _, name := range names {
+		if f.here.Has(name) {
+			found = appendName(found, name)
+		}
+	}
+	return found
+}
+
+// keep fetches a file, and keeps it from being deleted until a blob is referred to.
+func (f *Files) keep(ctx context.Context, q question) error {
+	ctx, cancel := context.WithTimeout(ctx, keepLimit)
+	defer cancel()
+	if err := f.Fetch(ctx, q.name); err != nil {
+		return err
+	}
+	return f.here.Renew(q.name)
+}
+
+// read returns size and time of a file in 8 bytes each, and a piece of it, which is shorter than pieceSize at its end.
+func (f *Files) read(q question) (content []byte, err error) {
+	file, err := f.here.OpenHere(q.name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // only read
-	info, err := f.Stat()
+	defer func() { _ = file.Close() }() // only read
+	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	content = binary.BigEndian.AppendUint64(make([]byte, 0, 8+pieceSize), uint64(info.Size())) //nolint:gosec // a size
+	content = make([]byte, 0, pieceHead+pieceSize)
+	content = binary.BigEndian.AppendUint64(content, uint64(info.Size()))               //nolint:gosec // a size
+	content = binary.BigEndian.AppendUint64(content, uint64(info.ModTime().UnixNano())) //nolint:gosec // as bits
 	length := max(0, min(pieceSize, info.Size()-q.offset))
-	n, err := f.ReadAt(content[8:8+length], q.offset)
-	return content[:8+n], err
+	n, err := file.ReadAt(content[pieceHead:pieceHead+length], q.offset)
+	return content[:pieceHead+n], err
+}
+
+// ask returns the content of another node's answer. The error names the node; it is fs.ErrNotExist if the node does not
+// have the file.
+func (c *Copies) ask(ctx context.Context, node string, question []byte) (content []byte, err error) {
+	answer, err := c.Peers.AskNode(ctx, node, question)
+	if err == nil {
+		content, err = readAnswer(answer)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", node, err)
+	}
+	return content, nil
 }
 
 func readAnswer(data []byte) (content []byte, err error) {
@@ -130,42 +216,45 @@ func readAnswer(data []byte) (content []byte, err error) {
 	return data[1:], nil
 }
 
-// copyFrom transfers a blob from a node.
-func (c *Copies) copyFrom(node, hash string) error {
-	w, err := c.Store.Create(0)
+// copyFrom transfers a file from a node.
+func (f *Files) copyFrom(node, name string) error {
+	ctx, cancel := context.WithCancel(f.all.done)
+	defer cancel()
+	first := f.askPiece(ctx, node, name, 0)
+	if first.err != nil {
+		return first.err
+	}
+	w, err := f.here.Receive(name, first.size, first.modified)
 	if err != nil {
 		return err
 	}
 	defer w.Abort()
-	if err := c.writePieces(node, hash, w); err != nil {
-		return err
-	}
-	if w.SHA256() != hash {
-		return fmt.Errorf("it sent other bytes than those of %s", hash)
-	}
-	return w.Commit()
-}
-
-// writePieces writes the pieces of a blob in order, while the next ones are on the way.
-func (c *Copies) writePieces(node, hash string, w io.Writer) error {
-	ctx, cancel := context.WithCancel(c.done)
-	defer cancel()
-	first := c.askPiece(ctx, node, hash, 0)
-	if first.err != nil {
-		return first.err
-	}
 	if _, err := w.Write(first.bytes); err != nil {
 		return err
 	}
+	if err := f.writePieces(ctx, node, name, first, w); err != nil {
+		return err
+	}
+	if err := w.Commit(); err != nil {
+		return fmt.Errorf("copy from node %s: %w", node, err)
+	}
+	return nil
+}
+
+// writePieces writes the pieces of a file after the first one in order, while the next ones are on the way.
+func (f *Files) writePieces(ctx context.Context, node, name string, first piece, w io.Writer) error {
 	var coming []chan piece
 	for next := int64(pieceSize); next < first.size || len(coming) > 0; {
 		for ; len(coming) < window && next < first.size; next += pieceSize {
-			coming = append(coming, c.begin(ctx, node, hash, next))
+			coming = append(coming, f.begin(ctx, node, name, next))
 		}
 		p := <-coming[0]
 		coming = coming[1:]
 		if p.err != nil {
 			return p.err
+		}
+		if f.kind == logFiles && !p.modified.Equal(first.modified) { // the others have hashes
+			return fmt.Errorf("node %s: the file was replaced meanwhile", node)
 		}
 		if _, err := w.Write(p.bytes); err != nil {
 			return err
@@ -174,34 +263,32 @@ func (c *Copies) writePieces(node, hash string, w io.Writer) error {
 	return nil
 }
 
-// A piece is a part of a blob, or why it was not received.
+// A piece is a part of a file, or why it was not received.
 type piece struct {
-	bytes []byte
-	size  int64 // of the blob in bytes
-	err   error
+	bytes    []byte
+	size     int64     // of the file in bytes
+	modified time.Time // the file
+	err      error
 }
 
 // begin asks for a piece beside the caller.
-func (c *Copies) begin(ctx context.Context, node, hash string, offset int64) chan piece {
+func (f *Files) begin(ctx context.Context, node, name string, offset int64) chan piece {
 	ch := make(chan piece, 1)
-	go func() { ch <- c.askPiece(ctx, node, hash, offset) }()
+	go func() { ch <- f.askPiece(ctx, node, name, offset) }()
 	return ch
 }
 
-func (c *Copies) askPiece(ctx context.Context, node, hash string, offset int64) (p piece) {
+func (f *Files) askPiece(ctx context.Context, node, name string, offset int64) (p piece) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	answer, err := c.Peers.AskNode(ctx, node, question{readQuestion, hash, offset}.encode())
-	if err != nil {
-		return piece{err: err}
-	}
-	content, err := readAnswer(answer)
-	if err == nil && len(content) < 8 {
+	content, err := f.all.ask(ctx, node, question{readQuestion, f.kind, name, offset}.encode())
+	if err == nil && len(content) < pieceHead {
 		err = errMalformed
 	}
 	if err != nil {
 		return piece{err: err}
 	}
-	size := int64(binary.BigEndian.Uint64(content)) //nolint:gosec // a wrong one leads to a wrong hash
-	return piece{bytes: content[8:], size: size}
+	size := int64(binary.BigEndian.Uint64(content))      //nolint:gosec // a wrong one leads to a wrong file
+	nanos := int64(binary.BigEndian.Uint64(content[8:])) //nolint:gosec // as bits
+	return piece{bytes: content[pieceHead:], size: size, modified: time.Unix(0, nanos)}
 }

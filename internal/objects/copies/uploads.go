@@ -3,7 +3,6 @@ package copies
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"time"
 
@@ -124,10 +123,7 @@ func (c *Copies) askUpload(node string, r uploadRequest) (a uploadAnswer, err er
 	if err != nil {
 		return a, err
 	}
-	data, err := c.Peers.AskNode(ctx, node, append([]byte{uploadQuestion}, body...))
-	if err == nil {
-		data, err = readAnswer(data)
-	}
+	data, err := c.ask(ctx, node, append([]byte{uploadQuestion}, body...))
 	if err == nil {
 		err = json.Unmarshal(data, &a)
 	}
@@ -135,7 +131,7 @@ func (c *Copies) askUpload(node string, r uploadRequest) (a uploadAnswer, err er
 	case err != nil:
 		return a, &objects.Error{Code: objects.ServiceUnavailable,
 			Message: "The node that has the upload does not answer.",
-			Err:     fmt.Errorf("node %s: %w", node, err)}
+			Err:     err}
 	case a.Code != "":
 		return a, &objects.Error{Code: a.Code, Message: a.Message}
 	}

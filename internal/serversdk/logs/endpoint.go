@@ -4,8 +4,8 @@
 //	PUT …/agent/logs?FleetId=…&ComputeName=…&ProcessId=…    with Authorization: Bearer TOKEN, and a zip archive
 //	GET /logs/KEY.zip?expires=…&signature=…
 //
-// A log is stored when the answer to a PUT is 200, and replaces an earlier one of the process, so that an agent can
-// repeat the request until it is answered.
+// A log is stored when the answer to a PUT is 200, in a cluster on a majority of the nodes that have to keep it. It
+// replaces an earlier one of the process, so that an agent can repeat the request until it is answered.
 package logs
 
 import (
@@ -52,6 +52,8 @@ type Config struct {
 	Store *logs.Store
 	// Authorize verifies the auth token of a compute, and returns the id of its fleet. The error is a *fault.Error.
 	Authorize func(ctx context.Context, fleetID, compute, token string) (fleet string, err error)
+	// Spread returns when a log that is stored is on enough nodes to be acknowledged. The error is a *fault.Error.
+	Spread func(ctx context.Context, key logs.Key) error
 	// Verify reports whether a URL for a log was issued by this region.
 	Verify func(key logs.Key, expires time.Time, signature string) bool
 	Clock  clockwork.Clock
@@ -95,6 +97,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		f := fault.Of(err)
 		refused = &refusal{serversdk.StatusOf(f.Kind), serversdk.ErrorMessage(f)}
+		if f.Kind == fault.ServiceUnavailable {
+			refused.status = http.StatusServiceUnavailable
+		}
 	}
 	level := slog.LevelWarn
 	if refused.status == http.StatusInternalServerError {
@@ -148,6 +153,9 @@ func (h *Handler) put(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := to.Commit(); err != nil {
+		return err
+	}
+	if err := h.Spread(r.Context(), key); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusOK)

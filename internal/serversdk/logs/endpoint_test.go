@@ -36,6 +36,12 @@ func newServer(t *testing.T, maxSize int64) (*httptest.Server, *logs.Store, *clo
 			}
 			return "fleet-1", nil
 		},
+		Spread: func(_ context.Context, key logs.Key) error {
+			if key == logs.KeyOf("fleet-1", "box/1", "p-alone") {
+				return fault.New(fault.ServiceUnavailable, "too few nodes")
+			}
+			return nil
+		},
 		Verify: func(_ logs.Key, _ time.Time, signature string) bool { return signature == "good" },
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,6 +87,7 @@ func TestPut(t *testing.T) {
 	}{
 		{target, "token", archive, 200},
 		{target, "token", archive + " again", 200},
+		{strings.Replace(target, "p-1", "p-alone", 1), "token", archive, 503},
 		{target, "", archive, 403},
 		{target, "other", archive, 403},
 		{target + "&x=" + strings.Repeat("x", 100), "token", archive, 200},
