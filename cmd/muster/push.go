@@ -37,6 +37,7 @@ type push struct {
 	now     bool
 	alias   string // "": none
 	keep    bool   // the old fleet
+	fleet   string // that the build is attached to; "": none
 	began   time.Time
 }
 
@@ -70,16 +71,24 @@ failure before the alias has changed deletes the new fleet, and leaves the old o
 With --in-place the running fleet FLEET (its id, ARN or name) gets the build: server
 processes without a game session start again from it at once, the others when their
 game session ends, or with --now at once, too. If the build cannot be installed, the
-fleet goes on with the one before, and the command fails. It is for development.`,
+fleet goes on with the one before, and the command fails. It is for development.
+
+With --fleet the fleet FLEET (its id, ARN or name) has the build besides its own: game
+sessions whose game property BuildVersion is the --build-version get a server process
+of it. The command ends when the machines of the fleet have the files. A build that
+has the version already is replaced.`,
 		example: `  muster push ./server --name arena --build-version 1.3.0
   muster push ./server --name arena --operating-system WINDOWS_2022
   muster push ./server --alias live
-  muster push ./server --in-place arena-dev --now`,
+  muster push ./server --in-place arena-dev --now
+  muster push ./server --fleet arena-dev --build-version my-branch`,
 	}, cobra.ExactArgs(1), func(ctx context.Context, o *operatorCall, args []string) error {
 		p.operatorCall, p.root = o, args[0]
 		switch {
-		case p.inPlace != "" && p.alias != "":
-			return &misuseError{errors.New("give --alias or --in-place, not both")}
+		case p.inPlace != "" && p.alias != "" || p.fleet != "" && p.inPlace+p.alias != "":
+			return &misuseError{errors.New("give one of --alias, --in-place and --fleet")}
+		case p.fleet != "" && p.Version == "":
+			return &misuseError{errors.New("--fleet needs --build-version")}
 		case p.now && p.inPlace == "":
 			return &misuseError{errors.New("--now needs --in-place")}
 		case p.keep && p.alias == "":
@@ -88,6 +97,8 @@ fleet goes on with the one before, and the command fails. It is for development.
 			return p.runInPlace(ctx)
 		case p.alias != "":
 			return p.runAlias(ctx)
+		case p.fleet != "":
+			return p.runVersion(ctx)
 		}
 		return p.run(ctx)
 	})
@@ -99,6 +110,7 @@ fleet goes on with the one before, and the command fails. It is for development.
 	f.StringVar(&p.alias, "alias", "", "alias whose fleet is replaced, by id, ARN or name")
 	f.BoolVar(&p.keep, "keep", false, "with --alias: do not delete the old fleet")
 	f.StringVar(&p.inPlace, "in-place", "", "fleet that gets the build, by id, ARN or name")
+	f.StringVar(&p.fleet, "fleet", "", "fleet that has the build besides its own, by id, ARN or name")
 	f.BoolVar(&p.now, "now", false, "with --in-place: end server processes with a game session, too")
 	return command
 }

@@ -26,23 +26,10 @@ const (
 func (p *push) runInPlace(ctx context.Context) error {
 	p.began = p.app.now()
 	client := p.gamelift()
-	fleet, err := fleetNamed(ctx, client, p.inPlace)
-	switch {
-	case err != nil:
-		return err
-	case fleet.ComputeType != types.ComputeTypeEc2:
-		return fmt.Errorf("fleet %s is of compute type %s: only a fleet of compute type EC2 has a build",
-			*fleet.FleetId, fleet.ComputeType)
-	case fleet.Status != types.FleetStatusActive:
-		return fmt.Errorf("fleet %s is %s and must be ACTIVE", *fleet.FleetId, fleet.Status)
-	}
-	p.OperatingSystem = cmp.Or(p.OperatingSystem, string(fleet.OperatingSystem))
-	result, err := p.upload(ctx)
+	result, err := p.uploadFor(ctx, client, p.inPlace)
 	if err != nil {
 		return err
 	}
-	p.uploaded(result)
-	result.Fleet = *fleet.FleetId
 	at := path("fleets", result.Fleet, "build")
 	var state control.FleetBuild
 	err = p.send(ctx, http.MethodPut, at, control.FleetBuildInput{BuildID: result.Build, Now: p.now}, &state)
@@ -54,6 +41,28 @@ func (p *push) runInPlace(ctx context.Context) error {
 		return err
 	}
 	return p.show(result, func(to io.Writer) { fmt.Fprintln(to, result.Build) })
+}
+
+// uploadFor uploads for a fleet of compute type EC2 that is ACTIVE.
+func (p *push) uploadFor(ctx context.Context, client *gamelift.Client, name string) (*pushResult, error) {
+	fleet, err := fleetNamed(ctx, client, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case fleet.ComputeType != types.ComputeTypeEc2:
+		return nil, fmt.Errorf("fleet %s is of compute type %s: only a fleet of compute type EC2 has a build",
+			*fleet.FleetId, fleet.ComputeType)
+	case fleet.Status != types.FleetStatusActive:
+		return nil, fmt.Errorf("fleet %s is %s and must be ACTIVE", *fleet.FleetId, fleet.Status)
+	}
+	p.OperatingSystem = cmp.Or(p.OperatingSystem, string(fleet.OperatingSystem))
+	result, err := p.upload(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.uploaded(result)
+	result.Fleet = *fleet.FleetId
+	return result, nil
 }
 
 // awaitReplaced waits until the instances of a fleet have its build, and reports those that cannot.

@@ -149,6 +149,8 @@ func (a *agent) loop(ctx context.Context) {
 			a.readNotice()
 		case <-a.cfg.Replaced:
 			a.machine.Forgive()
+		case <-a.cfg.Refreshed:
+			a.beat()
 		case <-end:
 			end = nil
 			a.do(a.machine.TerminateCompute(a.now()))
@@ -256,6 +258,9 @@ func (a *agent) heartbeat() request {
 		HeartbeatTimeMillis: a.now().UnixMilli()}
 	if a.conn.isMuster() {
 		r.Backoffs = a.backoffs()
+		if a.cfg.Builds != nil {
+			r.Builds = append([]string{}, a.cfg.Builds()...) // not null: there are none
+		}
 	}
 	return r
 }
@@ -361,6 +366,9 @@ func (a *agent) pushed(m message) {
 		a.work.Go(func() { a.conn.refresh(a.ctx, m) })
 	case pushRuntime:
 		a.readRuntime()
+	case pushStart:
+		a.cfg.Log.Info("process is requested", "process", m.ProcessId, "build", m.BuildId)
+		a.machine.Request(m.ProcessId, m.BuildId)
 	default:
 		a.cfg.Log.Debug("message ignored", "action", m.Action)
 	}

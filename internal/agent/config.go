@@ -65,9 +65,15 @@ type Config struct {
 	Environ []string
 	// WorkDir is the working directory of game servers; "": the agent's.
 	WorkDir string
-	// Place returns the program of a launch path and its working directory, in place of the path and WorkDir. An error
-	// is that of the path. It is called before each launch, by one goroutine. nil: paths are as they are.
-	Place func(launchPath string) (program, dir string, err error)
+	// Place returns the program of a launch path and its working directory, in place of the path and WorkDir. Another
+	// build than the fleet's own ("") is one of Builds. An error is that of the path. It is called before each launch,
+	// by one goroutine. nil: paths are as they are.
+	Place func(launchPath, build string) (program, dir string, err error)
+	// Builds returns the ids of the builds besides the fleet's own from which the service may have game servers
+	// started, in order. It is called before each heartbeat, by one goroutine; Refreshed receives an element when it
+	// returns others than before. nil: there are none.
+	Builds    func() []string
+	Refreshed <-chan struct{}
 	// Held reports whether no game server is to be started now. It is called every few seconds and after each change,
 	// by one goroutine. nil: it never is so.
 	Held func() bool

@@ -20,6 +20,7 @@ const (
 	pushRefresh     = "RefreshConnection"
 	pushRuntime     = "NotifyRuntimeConfigurationUpdated" // of Muster alone
 	pushFollow      = "FollowServerProcessLog"            // likewise
+	pushStart       = "StartServerProcess"                // likewise
 )
 
 // logsHeader announces in the handshake that the agent sends lines of running processes, and in its answer that the
@@ -41,6 +42,7 @@ type request struct {
 	HeartbeatTimeMillis int64    `json:",omitempty"`
 
 	Backoffs []backoffReport `json:",omitzero"` // of heartbeats, to Muster alone: all that there are
+	Builds   []string        `json:",omitzero"` // likewise
 
 	ProcessId         string  `json:",omitempty"`
 	EventCode         *string `json:",omitempty"`
@@ -83,6 +85,7 @@ type message struct {
 	StreamId                             string
 	TailBytes                            int64
 	Once                                 bool
+	BuildId                              string
 }
 
 var errNoMessage = errors.New("it is no JSON object with an Action or a RequestId")

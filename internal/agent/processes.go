@@ -97,7 +97,7 @@ func (a *agent) found(f supervisor.Found) {
 		a.machine.Rest(f.Port, f.Exit.Ended)
 		return
 	}
-	a.machine.Adopt(now, f.ID, f.Entry, f.Port, f.Started)
+	a.machine.Adopt(now, f.ID, f.Entry, f.Build, f.Port, f.Started)
 	var notes supervisor.Notes
 	if f.Notes != nil {
 		notes = *f.Notes
@@ -180,7 +180,7 @@ func isCrash(action plan.Action) bool {
 
 // start starts a game server beside the loop.
 func (a *agent) start(s plan.Start) {
-	program, dir, err := a.place(s.Entry.LaunchPath)
+	program, dir, err := a.place(s.Entry.LaunchPath, s.Build)
 	ctx, cancel := context.WithCancel(a.ctx)
 	a.running[s.ID] = &running{cancel: cancel, dir: dir, ended: make(chan struct{})}
 	if a.cfg.Telemetry != nil {
@@ -202,9 +202,9 @@ func (a *agent) start(s plan.Start) {
 }
 
 // place returns the program and the working directory for a launch path. The error is a *supervisor.StartError.
-func (a *agent) place(launchPath string) (program, dir string, err error) {
+func (a *agent) place(launchPath, build string) (program, dir string, err error) {
 	if a.cfg.Place != nil {
-		program, dir, err = a.cfg.Place(launchPath)
+		program, dir, err = a.cfg.Place(launchPath, build)
 	} else {
 		dir = a.cfg.WorkDir
 		program, err = filepath.Abs(launchPath)
@@ -232,7 +232,7 @@ func (a *agent) launch(ctx context.Context, s plan.Start, program, workDir strin
 	}
 	dir := filepath.Join(processesDir(a.cfg.Data), s.ID[:nameLength])
 	record := supervisor.Record{ID: s.ID, Fleet: a.cfg.Fleet, Compute: a.cfg.Compute, Entry: s.Entry, Port: s.Port,
-		WorkDir: workDir, Started: now}
+		Build: s.Build, WorkDir: workDir, Started: now}
 	spec := supervisor.Spec{Program: program, Args: arguments(s), Dir: workDir, Env: a.environment(s, token),
 		NoNewPrivs: a.cfg.NoNewPrivs}
 	if a.cfg.Cgroup != "" {
@@ -294,7 +294,7 @@ func (a *agent) launched(s plan.Start, p *supervisor.Process, err error) {
 		a.do(a.machine.StartFailed(a.now(), s.ID, random()))
 		return
 	}
-	a.machine.NotStarted(a.now(), s.ID)
+	a.do(a.machine.NotStarted(a.now(), s.ID))
 }
 
 // signal asks a process to end, or ends it. One that is being started gets the signal later, if it starts.

@@ -47,7 +47,9 @@ func indexBuilds(all map[string]any, s *State) {
 	}
 	for _, f := range s.fleets.Values() {
 		if f.Status != StatusTerminated {
-			refer(f.files().Hash)
+			for _, hash := range f.Hashes() {
+				refer(hash)
+			}
 		}
 	}
 	for _, e := range s.fleetEvents.Values() {

@@ -146,6 +146,9 @@ var Events = []event.Entry{
 	{Number: 611, Type: (*AnnouncementsTrimmed)(nil), Level: InstanceLevel},
 	{Number: 612, Type: (*Announced)(nil), Level: InstanceLevel},
 	{Number: 613, Type: (*Announcement)(nil), Level: InstanceLevel},
+
+	{Number: 620, Type: (*BuildVersionPut)(nil), Level: InstanceLevel},
+	{Number: 621, Type: (*BuildVersionDeleted)(nil), Level: InstanceLevel},
 }
 
 // Commands lists the types of commands (1–99). A number is never reused; it is unrelated to the numbers of events. See
@@ -238,4 +241,6 @@ var Commands = []event.Entry{
 
 	{Number: 93, Type: (*SetFleetBuild)(nil), Level: InstanceLevel},
 	{Number: 94, Type: (*SetAliasWeights)(nil), Level: InstanceLevel},
+	{Number: 95, Type: (*PutBuildVersion)(nil), Level: InstanceLevel},
+	{Number: 96, Type: (*DeleteBuildVersion)(nil), Level: InstanceLevel},
 }

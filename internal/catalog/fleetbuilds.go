@@ -57,10 +57,15 @@ func (c SetFleetBuild) check(s *State, f *Fleet) (files BuildFiles, err error) {
 		return files, fault.New(fault.InvalidRequest, "Fleet %s has the tag %s=%s, so that its build cannot be "+
 			"changed. Create another fleet for the build, or remove the tag.", f.ID, ProtectTag.Key, ProtectTag.Value)
 	}
+	return s.fittingBuild(f, c.Build)
+}
+
+// fittingBuild returns the files of another build for an ACTIVE fleet: one that is READY, for its operating system.
+func (s *State) fittingBuild(f *Fleet, build string) (files BuildFiles, err error) {
 	if _, err := s.activeFleet(f.ID); err != nil {
 		return files, err
 	}
-	b, err := s.readyBuild(c.Build)
+	b, err := s.readyBuild(build)
 	if err != nil {
 		return files, err
 	}

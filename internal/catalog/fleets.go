@@ -147,7 +147,7 @@ func (s *State) putFleet(f *Fleet) {
 		s.dues.Set(due(f.Terminated.Add(Retention), dueFleet, f.ID), struct{}{})
 	} else {
 		s.liveFleets++
-		s.refer(f.files().Hash, +1)
+		s.referAll(f.Hashes(), +1)
 	}
 	for _, w := range creators {
 		s.putCreator(w)
@@ -163,7 +163,7 @@ func (s *State) uncountFleet(id string) {
 		s.dues.Delete(due(f.Terminated.Add(Retention), dueFleet, id))
 	default:
 		s.liveFleets--
-		s.refer(f.files().Hash, -1)
+		s.referAll(f.Hashes(), -1)
 	}
 }
 

@@ -90,9 +90,11 @@ func examples() []any {
 	token := MachineToken{MachineTokenID(hash), hash, "custom-office", t0, t0 + day}
 	machine := Machine{"box-1", "custom-office", bytes.Repeat([]byte{6}, 32), MachineOffer{1500, 2048, "192.0.2.7",
 		"box-1.example.com", 20000, 29999, "v1.2.3", "linux", "arm64", "/srv/i"}, true, t0, 3}
+	version := BuildVersion{"main", "build-2", BuildFiles{"d4735e3a", "4e07408", 4001, "WINDOWS_2022", "5.4.0"}, t0}
 	managed := &Managed{"build-1", BuildFiles{"6b86b273", "5feceb66", 4000, "WINDOWS_2022", "5.4.0"}, "c5.large",
 		"SPOT", []PortRange{{7000, 7100, "0.0.0.0/0", "UDP"}}, "GENERATED", "arn:aws:iam::111122223333:role/games",
-		"SHARED", "us-west-2", stepBuilding, t0, true, "/local/game/server", "-port 7777"}
+		"SHARED", "us-west-2", stepBuilding, t0, true, "/local/game/server", "-port 7777",
+		[]BuildVersion{version}}
 	shortage := Shortage{2, "No machine has room", t0}
 	report := InstanceReport{StageFailed, true, "FLEET_ACTIVATION_FAILED", "five crashes in a row", "build-0"}
 	instance := Instance{"i-0123456789abcdef0", "fleet-1", "us-west-2", "box-1", "build-1", InstanceActive, t0,
@@ -219,6 +221,8 @@ func examples() []any {
 		&AnnouncementsTrimmed{7},
 		&Announced{8},
 		&Announcement{8, t0 + day, "fleet-1", "custom-office", 5, shortage},
+		&BuildVersionPut{"fleet-1", version},
+		&BuildVersionDeleted{"fleet-1", "main"},
 	}
 }
 

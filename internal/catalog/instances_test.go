@@ -38,7 +38,7 @@ func (w *world) managed() []Command {
 
 func (w *world) instanceCommand() Command {
 	id, machine := w.instance(), w.some("box-", 2)
-	switch w.r.IntN(20) {
+	switch w.r.IntN(24) {
 	case 0, 1, 2:
 		return CreateManagedFleet{ID: w.fleet(), Attributes: Attributes{Name: "arena"}, Locations: w.locations(),
 			Runtime: managedRuntime, Managed: Managed{Build: w.build(), InstanceType: "c5.large", Home: home},
@@ -71,6 +71,11 @@ func (w *world) instanceCommand() Command {
 		return PutInstanceLog{id, machine, w.hash()}
 	case 15, 16:
 		return SetFleetBuild{w.some("fleet-", 2), w.some("build-", 2), w.chance(2), w.id()}
+	case 20, 21, 22, 23:
+		if w.chance(3) {
+			return DeleteBuildVersion{w.some("fleet-", 2), w.some("v", 2), w.id()}
+		}
+		return PutBuildVersion{w.some("fleet-", 2), w.some("v", 2), w.some("build-", 2), w.id()}
 	case 17:
 		return SetAliasWeights{w.some("alias-", 3), []AliasWeight{{w.fleet(), 90}, {w.fleet(), 10}}}
 	}

@@ -30,6 +30,9 @@ type Managed struct {
 	// ServerLaunchPath and ServerLaunchParameters as given; the runtime configuration has them.
 	LaunchPath       string `cbor:"20,keyasint,omitempty"`
 	LaunchParameters string `cbor:"21,keyasint,omitempty"`
+
+	// Versions are builds besides Build, ordered by the names of their versions.
+	Versions []BuildVersion `cbor:"22,keyasint,omitempty"`
 }
 
 // BuildFiles are the files of a build as a fleet keeps them, so that it can start instances after the build was
@@ -47,12 +50,15 @@ func FilesOf(b *Build) BuildFiles {
 	return BuildFiles{b.Hash, b.Tree, b.Size, b.OperatingSystem, b.SDKVersion}
 }
 
-// files returns the files of the fleet's build; the zero value for an Anywhere fleet.
-func (f *Fleet) files() (files BuildFiles) {
+// Hashes returns the hashes of the files of builds that a fleet keeps; none for an Anywhere fleet.
+func (f *Fleet) Hashes() (hashes []string) {
 	if f.Managed != nil {
-		files = f.Managed.Files
+		hashes = append(hashes, f.Managed.Files.Hash)
+		for i := range f.Managed.Versions {
+			hashes = append(hashes, f.Managed.Versions[i].Files.Hash)
+		}
 	}
-	return files
+	return hashes
 }
 
 // A PortRange is an inbound permission.

@@ -191,6 +191,13 @@ func (s *State) refer(hash string, change int) {
 	s.referred.Set(hash, n)
 }
 
+// referAll is refer for several hashes.
+func (s *State) referAll(hashes []string, change int) {
+	for _, hash := range hashes {
+		s.refer(hash, change)
+	}
+}
+
 func bucketNotFound(name string) error { return fault.New(fault.NotFound, "Bucket %s not found", name) }
 
 // Bucket finds a bucket.

@@ -74,7 +74,7 @@ func (sh shapes) gameSession(room fleet.RoomID, g *fleet.GameSession) *wire.Game
 		CreationTime: g.Created.Time(), TerminationTime: g.Ended.Time(),
 		CurrentPlayerSessionCount: wire.Some(g.Players()), MaximumPlayerSessionCount: wire.Some(g.Maximum),
 		Status: wire.GameSessionStatus(g.Status), StatusReason: wire.GameSessionStatusReason(g.StatusReason),
-		GameProperties: propertiesTo(g.Properties), IpAddress: g.IPAddress, DnsName: g.DNSName, Port: wire.Some(g.Port),
+		GameProperties: propertiesTo(g.Properties), IpAddress: g.IPAddress, DnsName: g.DNSName, Port: portTo(g.Port),
 		PlayerSessionCreationPolicy: wire.PlayerSessionCreationPolicy(g.Policy), CreatorId: g.CreatorID,
 		GameSessionData: g.Data, MatchmakerData: g.MatchmakerData, Location: room.Location, ComputeName: g.Host.Compute,
 		PlayerGatewayStatus: wire.PlayerGatewayStatusDisabled,
@@ -98,7 +98,7 @@ func playerSession(
 		FleetId: string(room.Fleet), FleetArn: fleetArn, CreationTime: s.Created.Time(),
 		TerminationTime: s.Ended.Time(),
 		Status:          wire.PlayerSessionStatus(s.Status), IpAddress: g.IPAddress, DnsName: g.DNSName,
-		Port: wire.Some(g.Port), PlayerData: s.Data,
+		Port: portTo(g.Port), PlayerData: s.Data,
 	}
 }
 
@@ -132,4 +132,12 @@ func runtimeTo(from *catalog.RuntimeConfiguration) *wire.RuntimeConfiguration {
 		})
 	}
 	return out
+}
+
+// portTo returns a port; none while the requested process of a game session is not ready.
+func portTo(port int32) wire.Opt[int32] {
+	if port == 0 {
+		return wire.Opt[int32]{}
+	}
+	return wire.Some(port)
 }

@@ -71,6 +71,15 @@ func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSession
 		return nil, err
 	}
 	command.Fingerprint = fingerprint(command)
+	if command.Build, err = versionBuild(f, command.Properties); err != nil {
+		return nil, err
+	}
+	if command.Build != "" {
+		command.Process = uuid.NewString()
+		if command.ConfirmWithin > 0 {
+			command.ConfirmWithin += hostLimit
+		}
+	}
 	var g *fleet.GameSession
 	if token && !how.fresh || f.CreationLimit != nil { // else the room finds it all the same
 		g, err = p.createdBefore(ctx, room, command, token)
@@ -80,6 +89,9 @@ func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSession
 		if fault.Is(err, fault.FleetCapacityExceeded) {
 			p.scaleFromZero(ctx, room)
 		}
+	}
+	if err == nil && command.Build != "" && g.Port == 0 && !g.HasEnded() {
+		g, err = p.awaitHost(ctx, room, g)
 	}
 	if err != nil {
 		return nil, err

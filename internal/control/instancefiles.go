@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,7 +80,7 @@ func (p *Plane) serveBuild(w http.ResponseWriter, r *http.Request, instance, has
 		http.Error(w, "The instance has ended.", http.StatusNotFound)
 		return
 	}
-	if f, ok := p.Catalog().Fleet(i.Fleet); !ok || f.Managed == nil || f.Managed.Files.Hash != hash {
+	if f, ok := p.Catalog().Fleet(i.Fleet); !ok || !slices.Contains(f.Hashes(), hash) {
 		http.Error(w, "The instance has another build.", http.StatusNotFound)
 		return
 	}

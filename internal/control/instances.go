@@ -123,14 +123,13 @@ func (p *Plane) wantedInstances(view *catalog.State, machine string) (wanted []p
 			continue
 		}
 		need, _ := p.cfg.InstanceTypes.NeedOf(f.Managed.InstanceType)
-		files := f.Managed.Files
 		wanted = append(wanted, protocol.Instance{
 			ID: i.ID, Fleet: i.Fleet, Certificate: hasCertificates(f),
 			MilliCPUs: need.MilliCPUs, MemoryMiB: need.MemoryMiB,
 			Ends: i.Status == catalog.InstanceTerminating, LogPath: p.logPath(i.ID),
-			Runtime: machines.RuntimeOf(f.Runtime),
-			Build: protocol.Build{ID: i.Build, SHA256: files.Hash, Tree: files.Tree, Size: files.Size,
-				Path: p.buildPath(i.ID, files.Hash)},
+			Runtime:  machines.RuntimeOf(f.Runtime),
+			Build:    p.buildFor(i.ID, i.Build, f.Managed.Files),
+			Versions: p.versionsFor(i.ID, f),
 		})
 	}
 	return wanted

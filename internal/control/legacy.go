@@ -298,7 +298,7 @@ func (p *Plane) createOnProcess(ctx context.Context, f *catalog.Fleet, room flee
 	start := p.processes.ExpectStart(p.GameSessionARN(room, c.ID))
 	defer start.End()
 	g, err := p.createGameSession(ctx, f, room, c)
-	if fault.Is(err, fault.FleetCapacityExceeded) {
+	if fault.Is(err, fault.FleetCapacityExceeded) && c.Build == "" {
 		if brought, failed := p.legacy.bring(ctx, room); failed != nil {
 			return nil, failed
 		} else if brought {

@@ -139,8 +139,12 @@ func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue,
 		r.Turn = int32(p.turns.take("queue/"+q.Name)) + 1 //nolint:gosec // at most catalog.WeightSum
 	}
 	choice := queue.Choose(&r, 0)
+	first := p.drivers.FirstRoom(&choice)
+	if fleet.VersionOf(r.Properties) != "" {
+		first = nil // it may need a process of another build, of which nothing is known here
+	}
 	return askPlacement(ctx, p, r.ID, placement.Start{
-		Request: r, Timeout: q.Timeout, Room: p.drivers.FirstRoom(&choice),
+		Request: r, Timeout: q.Timeout, Room: first,
 		Trail: placement.Trail{Candidates: choice.Considered, Omitted: choice.Omitted},
 	})
 }
@@ -288,7 +292,7 @@ func (sh shapes) placement(from *placement.Placement, g *fleet.GameSession) *wir
 func (sh shapes) showSession(to *wire.GameSessionPlacement, room fleet.RoomID, id, ip, dns string, port int32) {
 	to.GameSessionArn = sh.names.GameSessionARN(room, id)
 	to.GameSessionId, to.GameSessionRegion = to.GameSessionArn, room.Location
-	to.IpAddress, to.DnsName, to.Port = ip, dns, wire.Some(port)
+	to.IpAddress, to.DnsName, to.Port = ip, dns, portTo(port)
 }
 
 func latenciesTo(from []placement.Latency) []wire.PlayerLatency {

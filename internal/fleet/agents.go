@@ -215,7 +215,7 @@ func (c StopCompute) decide(r *Room, now event.Time) ([]any, error) {
 		case p.Status == ProcessEnded, len(c.Only) > 0 && !slices.Contains(c.Only, p.ID):
 		case c.Stopped:
 			events = append(events, r.end(p, EndedWithCompute, now)...)
-		case p.TerminateBy == 0 && (!c.Idle || p.Status != ProcessHosting):
+		case p.TerminateBy == 0 && (!c.Idle || !p.Hosts()):
 			by := now.Add(r.settings.TerminationGrace)
 			events = append(events, &ProcessAskedToEnd{ProcessKey: p.ProcessKey, By: by})
 		}

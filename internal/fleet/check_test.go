@@ -75,14 +75,17 @@ func (c *checker) process(p *Process) {
 		c.fail("process %v lives and its compute is gone", p.ProcessKey)
 	case p.Token != 0 && !slices.ContainsFunc(compute.Tokens, func(t Token) bool { return t.Serial == p.Token }):
 		c.fail("process %v lives and its token %d is gone", p.ProcessKey, p.Token)
-	case p.Connected != (p.ReconnectBy == 0):
+	case p.Requested && (p.Status != ProcessInitializing || p.Connected || p.Build == "" || p.ReconnectBy != 0):
+		c.fail("requested process %v is not as one is: %+v", p.ProcessKey, *p)
+	case !p.Requested && p.Connected != (p.ReconnectBy == 0):
 		c.fail("process %v: connected %v and has to be back by %d", p.ProcessKey, p.Connected, p.ReconnectBy)
 	case (p.Status == ProcessInitializing) != (p.ReadyBy != 0):
 		c.fail("process %v: status %d and has to be ready by %d", p.ProcessKey, p.Status, p.ReadyBy)
 	case (p.HealthBy != 0) != (p.Connected && p.Status != ProcessInitializing):
 		c.fail("process %v: status %d, connected %v, health is due at %d", p.ProcessKey, p.Status, p.Connected,
 			p.HealthBy)
-	case (p.Status == ProcessHosting) != (p.Session != 0):
+	case p.Build == "" && (p.Status == ProcessHosting) != (p.Session != 0), p.Build != "" && p.Yields == "",
+		p.Build != "" && p.Status == ProcessIdle && p.TerminateBy == 0:
 		c.fail("process %v: status %d with game session %d", p.ProcessKey, p.Status, p.Session)
 	case p.Unhealthy >= c.room.settings.HealthMisses:
 		c.fail("process %v lives after %d bad reports", p.ProcessKey, p.Unhealthy)
@@ -94,7 +97,7 @@ func (c *checker) process(p *Process) {
 	case ProcessIdle:
 		c.counts.Processes++
 		c.counts.Idle++
-		if p.Connected && p.TerminateBy == 0 {
+		if p.Connected && p.TerminateBy == 0 && p.Build == "" {
 			c.counts.Waiting++
 			c.idle[p.Compute] = append(c.idle[p.Compute], p.ID)
 		}
@@ -131,7 +134,7 @@ func (c *checker) session(g *GameSession) {
 
 func (c *checker) liveSession(g *GameSession) {
 	p, ok := c.room.process(g.Host)
-	if !ok || p.Status != ProcessHosting || p.Session != g.Ordinal {
+	if !ok || !p.Hosts() || p.Session != g.Ordinal || g.Status == Active && p.Status != ProcessHosting {
 		c.fail("game session %d is %s and its process %v does not host it: %+v", g.Ordinal, g.Status, g.Host, p)
 	}
 	if other := c.hostedBy[g.Host]; other != 0 {

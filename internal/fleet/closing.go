@@ -27,7 +27,7 @@ func (c CloseCompute) decide(r *Room, now event.Time) ([]any, error) {
 		events = append(events, &ComputeClosed{Name: c.Name, Until: until})
 	}
 	r.processesOf(c.Name, func(p *Process) bool {
-		if p.Status != ProcessEnded && p.Status != ProcessHosting && p.TerminateBy == 0 {
+		if p.Status != ProcessEnded && !p.Hosts() && p.TerminateBy == 0 {
 			events = append(events, r.askToEnd(p.ProcessKey, now))
 		}
 		return true
@@ -41,10 +41,12 @@ func (r *Room) askToEnd(k ProcessKey, now event.Time) *ProcessAskedToEnd {
 	return &ProcessAskedToEnd{ProcessKey: k, By: now.Add(r.settings.TerminationGrace)}
 }
 
-// closed appends that a process that becomes ready is asked to end, if its compute is closed.
-func (r *Room) closed(k ProcessKey, now event.Time, events ...any) []any {
-	if c, ok := r.computes.Get(k.Compute); ok && c.ClosedUntil > now {
-		events = append(events, r.askToEnd(k, now))
+// unneeded appends that a process that becomes ready without a game session is asked to end, if its compute is closed,
+// it is of another build than the fleet's own, or it has taken the slot of one that is.
+func (r *Room) unneeded(p *Process, now event.Time, events ...any) []any {
+	c, ok := r.computes.Get(p.Compute)
+	if p.TerminateBy == 0 && (ok && c.ClosedUntil > now || p.Build != "" || r.tookSlot(p)) {
+		events = append(events, r.askToEnd(p.ProcessKey, now))
 	}
 	return events
 }

@@ -40,6 +40,9 @@ var Events = []event.Entry{
 	{Number: 129, Type: (*ProcessSupervised)(nil), Level: ForceLevel},
 	{Number: 130, Type: (*BackoffsChanged)(nil), Level: ForceLevel},
 	{Number: 140, Type: (*ComputeClosed)(nil), Level: ClosingLevel},
+	{Number: 141, Type: (*ProcessRequested)(nil), Level: RequestLevel},
+	{Number: 142, Type: (*GameSessionHosted)(nil), Level: RequestLevel},
+	{Number: 143, Type: (*BuildsChanged)(nil), Level: RequestLevel},
 	{Number: 150, Type: (*Header)(nil)},
 	{Number: 151, Type: (*Compute)(nil)},
 	{Number: 152, Type: (*Process)(nil)},
@@ -83,6 +86,7 @@ var Commands = []event.Entry{
 	{Number: 130, Type: (*ForceTerminateGameSession)(nil), Level: ForceLevel},
 	{Number: 131, Type: (*ReportBackoffs)(nil), Level: ForceLevel},
 	{Number: 140, Type: (*CloseCompute)(nil), Level: ClosingLevel},
+	{Number: 141, Type: (*ReportBuilds)(nil), Level: RequestLevel},
 }
 
 // ComputeRegistered adds a compute.
@@ -123,6 +127,9 @@ type ProcessResumed struct {
 	Token       uint64     `cbor:"3,keyasint,omitempty"`
 	Idempotency string     `cbor:"4,keyasint,omitempty"`
 	HealthBy    event.Time `cbor:"5,keyasint,omitempty"`
+	// Of the first socket of a process that was requested.
+	SDKVersion  string `cbor:"6,keyasint,omitempty"`
+	SDKLanguage string `cbor:"7,keyasint,omitempty"`
 }
 
 // ProcessLost records that the socket of a process closed.
@@ -151,6 +158,28 @@ type HealthReported struct {
 type ProcessAskedToEnd struct {
 	ProcessKey
 	By event.Time `cbor:"3,keyasint"`
+}
+
+// ProcessRequested adds a server process of another build than the fleet's own, which its agent has to start.
+type ProcessRequested struct {
+	ProcessKey
+	Build   string     `cbor:"3,keyasint"`
+	Yields  string     `cbor:"4,keyasint"` // id of the process on the compute whose slot it gets
+	At      event.Time `cbor:"5,keyasint"`
+	ReadyBy event.Time `cbor:"6,keyasint"`
+}
+
+// GameSessionHosted records that the requested process of a game session is ready, with the port that it has reported.
+type GameSessionHosted struct {
+	Ordinal uint64     `cbor:"1,keyasint"`
+	Host    ProcessKey `cbor:"2,keyasint"`
+	Port    int32      `cbor:"3,keyasint"`
+}
+
+// BuildsChanged follows ReportBuilds.
+type BuildsChanged struct {
+	Compute string   `cbor:"1,keyasint"`
+	Builds  []string `cbor:"2,keyasint,omitempty"`
 }
 
 // ComputeClosed follows CloseCompute.
@@ -253,6 +282,8 @@ type GameSessionConfirmed struct {
 // ChangedGameSession returns the ordinal of the game session whose description an event changes, or 0.
 func ChangedGameSession(event any) uint64 {
 	switch e := event.(type) {
+	case *GameSessionHosted:
+		return e.Ordinal
 	case *GameSessionActivated:
 		return e.Ordinal
 	case *GameSessionBackfilled:

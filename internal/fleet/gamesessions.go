@@ -31,6 +31,10 @@ type CreateGameSession struct {
 	Placement         string        `cbor:"13,keyasint,omitzero"` // id of the placement, see placed.go; "" for none
 	Attempt           int32         `cbor:"14,keyasint,omitzero"` // of the placement
 	Desired           []NewPlayer   `cbor:"15,keyasint,omitzero"` // get player sessions when it becomes ACTIVE
+	// Build is the id of another build than the fleet's own, of which a process is requested: see requests.go. Process
+	// is the id of that process. From RequestLevel on.
+	Build   string `cbor:"16,keyasint,omitzero"`
+	Process string `cbor:"17,keyasint,omitzero"`
 }
 
 func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
@@ -46,9 +50,9 @@ func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 			"The game session is for %d players, and MaximumPlayerSessionCount is %d",
 			len(c.Desired), c.Maximum)
 	}
-	p, ok := r.free(c.MaxActivations)
-	if !ok {
-		return nil, fault.New(fault.FleetCapacityExceeded, "Unable to reserve a process on fleet %s.", r.id.Fleet)
+	p, events, err := c.host(r, now)
+	if err != nil {
+		return nil, err
 	}
 	if r.header.Sessions >= maxOrdinal {
 		return nil, fault.New(fault.LimitExceeded,
@@ -71,7 +75,19 @@ func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 	if c.ConfirmWithin > 0 {
 		e.ConfirmBy = now.Add(c.ConfirmWithin)
 	}
-	return []any{e}, nil
+	return append(events, e), nil
+}
+
+// host returns the process for a new game session, with the events that request it.
+func (c CreateGameSession) host(r *Room, now event.Time) (*Process, []any, error) {
+	if c.Build != "" {
+		return c.request(r, now)
+	}
+	p, ok := r.free(c.MaxActivations)
+	if !ok {
+		return nil, nil, fault.New(fault.FleetCapacityExceeded, "Unable to reserve a process on fleet %s.", r.id.Fleet)
+	}
+	return p, nil, nil
 }
 
 func (c CreateGameSession) answer(r *Room) any { return r.sessionOrNil(c.ID) }
@@ -88,7 +104,12 @@ func (e *GameSessionCreated) apply(r *Room) {
 		Fingerprint: e.Fingerprint,
 		ConfirmBy:   e.ConfirmBy, Placement: e.Placement, Attempt: e.Attempt, Desired: e.Desired,
 	})
-	r.changeProcess(e.Host, func(p *Process) { p.Status, p.Session = ProcessHosting, e.Ordinal })
+	r.changeProcess(e.Host, func(p *Process) {
+		p.Session = e.Ordinal
+		if !p.Requested {
+			p.Status = ProcessHosting
+		}
+	})
 }
 
 // ActivateGameSession reports that the game session can take players. It can be repeated.
@@ -230,8 +251,17 @@ func (r *Room) liveSession(id string) (*GameSession, error) {
 	return g, nil
 }
 
-// terminate returns the events that ask for the end of a game session.
+// terminate returns the events that ask for the end of a game session. A requested process that has not connected ends
+// at once.
 func (r *Room) terminate(g *GameSession, now event.Time) []any {
+	if p := r.requested(g); p != nil {
+		return []any{
+			&GameSessionTerminating{Ordinal: g.Ordinal, At: now},
+			&GameSessionEnded{Ordinal: g.Ordinal, Reason: TriggeredOnProcessTerminate, At: now},
+			&ProcessHasEnded{ProcessKey: p.ProcessKey, Reason: EndedByForce, At: now,
+				ForgetAt: now.Add(r.settings.ProcessRetention)},
+		}
+	}
 	return []any{
 		&GameSessionTerminating{Ordinal: g.Ordinal, At: now},
 		&ProcessAskedToEnd{ProcessKey: g.Host, By: now.Add(r.settings.TerminationGrace)},
@@ -273,10 +303,14 @@ func (e *GameSessionEnded) apply(r *Room) {
 // expireSession returns the events for the expired deadlines of a game session.
 func (r *Room) expireSession(g *GameSession, now event.Time) []any {
 	if g.ActivateBy != 0 && g.ActivateBy <= now {
+		note := newFleetEvent(now, codeActivationTimeout,
+			"Game session %s was not activated in time by server process %s on "+
+				"compute %s.", g.ID, g.Host.ID, g.Host.Compute)
+		if p := r.requested(g); p != nil {
+			return r.endWith(p, EndedNeverReady, now, []any{note})
+		}
 		return []any{
-			newFleetEvent(now, codeActivationTimeout,
-				"Game session %s was not activated in time by server process %s on "+
-					"compute %s.", g.ID, g.Host.ID, g.Host.Compute),
+			note,
 			endSession(g, now),
 			&ProcessAskedToEnd{ProcessKey: g.Host, By: now.Add(r.settings.TerminationGrace)},
 		}

@@ -89,9 +89,9 @@ func (r *Room) WaitingProcesses() (n int) {
 	return n
 }
 
-// canHost reports whether a process is connected and idle.
+// canHost reports whether a process of the fleet's own build is connected and idle.
 func (p *Process) canHost() bool {
-	return p.Status == ProcessIdle && p.Connected && p.TerminateBy == 0
+	return p.Status == ProcessIdle && p.Connected && p.TerminateBy == 0 && p.Build == ""
 }
 
 // storeProcess stores a process that nobody else references.

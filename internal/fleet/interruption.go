@@ -68,7 +68,7 @@ func (e *Interrupted) later(deadline event.Time) event.Time {
 }
 
 func (e *Interrupted) interruptProcess(p *Process) {
-	if e.Pause == 0 { // its socket is closed: ReconnectBy applies instead of HealthBy
+	if e.Pause == 0 && !p.Requested { // its socket is closed: ReconnectBy applies instead of HealthBy
 		p.Connected, p.ReconnectBy, p.HealthBy = false, max(p.ReconnectBy, e.ReconnectBy), 0
 	}
 	p.ReconnectBy, p.HealthBy = e.later(p.ReconnectBy), e.later(p.HealthBy)

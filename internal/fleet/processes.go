@@ -53,6 +53,9 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 	}
 	if alive {
 		resumed := &ProcessResumed{ProcessKey: c.ProcessKey, Token: c.Token, Idempotency: c.Idempotency}
+		if old.Requested {
+			resumed.SDKVersion, resumed.SDKLanguage = c.SDKVersion, c.SDKLanguage
+		}
 		if old.running() {
 			resumed.HealthBy = r.settings.healthBy(true, now)
 		}
@@ -120,6 +123,9 @@ func (e *ProcessResumed) apply(r *Room) {
 	r.changeProcess(e.ProcessKey, func(p *Process) {
 		p.Connected, p.ReconnectBy = true, 0
 		p.Token, p.Idempotency, p.HealthBy = e.Token, e.Idempotency, e.HealthBy
+		if p.Requested {
+			p.Requested, p.SDKVersion, p.SDKLanguage = false, e.SDKVersion, e.SDKLanguage
+		}
 	})
 }
 
@@ -161,13 +167,19 @@ func (c ReadyProcess) decide(r *Room, now event.Time) ([]any, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case p.Requested:
+		return nil, noProcess(c.ProcessKey)
 	case c.Port < 1 || c.Port > 60000:
 		return nil, fault.New(fault.InvalidRequest, "Port %d is not between 1 and 60000", c.Port)
 	case p.Status != ProcessInitializing:
 		return nil, nil
 	}
-	return r.closed(c.ProcessKey, now, &ProcessBecameReady{ProcessKey: c.ProcessKey, Port: c.Port,
-		LogPaths: c.LogPaths, At: now, HealthBy: r.settings.healthBy(p.Connected, now)}), nil
+	ready := &ProcessBecameReady{ProcessKey: c.ProcessKey, Port: c.Port, LogPaths: c.LogPaths, At: now,
+		HealthBy: r.settings.healthBy(p.Connected, now)}
+	if g := r.awaited(p); g != nil {
+		return []any{ready, &GameSessionHosted{Ordinal: g.Ordinal, Host: c.ProcessKey, Port: c.Port}}, nil
+	}
+	return r.unneeded(p, now, ready), nil
 }
 
 func (c ReadyProcess) answer(r *Room) any {
@@ -251,7 +263,7 @@ func (c ReleaseProcess) decide(r *Room, now event.Time) ([]any, error) {
 	}
 	events = append(events, &ProcessBecameReady{ProcessKey: c.ProcessKey, Port: p.Port, LogPaths: p.LogPaths, At: now,
 		HealthBy: p.HealthBy})
-	return r.closed(c.ProcessKey, now, events...), nil
+	return r.unneeded(p, now, events...), nil
 }
 
 func (ReleaseProcess) answer(*Room) any { return nil }

@@ -18,6 +18,8 @@ type Compute struct {
 	Created         event.Time `cbor:"5,keyasint"`
 	Tokens          []Token    `cbor:"6,keyasint,omitempty"` // oldest first
 	Backoffs        []Backoff  `cbor:"7,keyasint,omitempty"` // as its agent has reported them
+	// Builds are the builds besides the fleet's own that its agent has, as it has reported them.
+	Builds []string `cbor:"13,keyasint,omitempty"`
 	// ClosedUntil is until when its processes get no game session; see CloseCompute. 0: it is not closed.
 	ClosedUntil event.Time `cbor:"12,keyasint,omitempty"`
 }
@@ -113,6 +115,9 @@ type Process struct {
 	ForgetAt    event.Time    `cbor:"21,keyasint,omitempty"` // an ended process is removed
 	Exited      bool          `cbor:"22,keyasint,omitempty"` // its agent has reported its end
 	Supervised  bool          `cbor:"23,keyasint,omitempty"` // an agent has reported that it runs it
+	Build       string        `cbor:"24,keyasint,omitempty"` // see requests.go; "": the fleet's own
+	Requested   bool          `cbor:"25,keyasint,omitempty"` // with Build: it has not connected yet
+	Yields      string        `cbor:"26,keyasint,omitempty"` // with Build: id of the process whose slot it gets
 
 	record uint64 // the generation of its creation, 0 after it was returned to a caller; see ownership
 }

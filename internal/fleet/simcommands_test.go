@@ -35,6 +35,8 @@ func (s *simulation) computeCommand() Command {
 		fallthrough
 	case 2, 3, 4, 5, 6, 7, 8, 9, 10:
 		return IssueToken{Compute: name}
+	case 11, 12, 13, 14:
+		return ReportBuilds{Compute: name, Builds: []string{"build-0", "build-1"}[s.rng.IntN(4)/3:]}
 	default:
 		return RegisterCompute{Name: name, IPAddress: fmt.Sprintf("10.0.0.%d", s.rng.IntN(8)/7)}
 	}
@@ -51,9 +53,14 @@ func (s *simulation) processCommand() Command {
 	case 7:
 		return s.connect(s.processKey())
 	case 8, 9:
-		return s.connect(s.livingProcess(func(p *Process) bool { return !p.Connected }))
-	case 10, 11, 12, 13, 14, 15:
-		waiting := s.livingProcess(func(p *Process) bool { return p.Status == ProcessInitializing })
+		return s.connect(s.livingProcess(func(p *Process) bool { return !p.Connected || p.Requested }))
+	case 10:
+		k := s.livingProcess(func(p *Process) bool { return p.Requested })
+		return ConnectProcess{ProcessKey: k, SDKLanguage: "Go"}
+	case 11, 12, 13, 14, 15:
+		waiting := s.livingProcess(func(p *Process) bool {
+			return p.Status == ProcessInitializing && !p.Requested && (p.Session != 0 || s.chance(60))
+		})
 		return ReadyProcess{ProcessKey: waiting, Port: int32(s.rng.IntN(61000)), LogPaths: []string{"/logs"}}
 	case 16, 17:
 		if s.chance(40) {
@@ -174,6 +181,10 @@ func (s *simulation) sessionCommand() Command {
 		}
 		if s.chance(20) {
 			c.ID = s.sessionID()
+		}
+		if s.chance(30) {
+			s.serial++
+			c.Build, c.Process = fmt.Sprint("build-", s.rng.IntN(2)), fmt.Sprint("process-", s.serial)
 		}
 		if s.chance(30) {
 			c.Placement, c.Attempt, c.Desired = fmt.Sprint("placement-", s.serial), 1, s.newPlayers()

@@ -27,7 +27,7 @@ func statusesOf(r *Room) statuses {
 var transitions = map[string][]string{
 	// ENDED: a process that its agent could not start, by ExitProcess
 	"":             {"INITIALIZING", "ENDED", "ACTIVATING", "player RESERVED"},
-	"INITIALIZING": {"IDLE", "ENDED"},
+	"INITIALIZING": {"IDLE", "HOSTING", "ENDED"}, // HOSTING: it was requested with its game session
 	"IDLE":         {"HOSTING", "ENDED"},
 	"HOSTING":      {"IDLE", "ENDED"}, // IDLE after ReleaseProcess
 	"ENDED":        {"INITIALIZING", ""},

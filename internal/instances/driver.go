@@ -270,10 +270,10 @@ func ComputesOf(r *fleet.Room) map[string]Compute {
 func useOf(r *fleet.Room, compute string) capacity.Use {
 	use := capacity.Starting
 	r.ProcessesOf(compute, func(p *fleet.Process) bool {
-		switch p.Status {
-		case fleet.ProcessIdle:
+		switch {
+		case p.Status == fleet.ProcessIdle:
 			use = max(use, capacity.Idle)
-		case fleet.ProcessHosting:
+		case p.Hosts():
 			use = max(use, capacity.Unprotected)
 			if g, ok := r.GameSessionAt(p.Session); ok && g.Protection == string(catalog.FullProtection) {
 				use = capacity.Protected

@@ -259,7 +259,8 @@ func (all *Machines) Observe(commit *router.Commit) {
 				all.wake(i.Machine, commit.View.Catalog())
 			}
 		case *catalog.InstanceDropped, *catalog.RuntimeConfigurationUpdated, *catalog.FleetBuildSet,
-			*catalog.FleetTerminated, *catalog.FleetLocationRemoved:
+			*catalog.BuildVersionPut, *catalog.BuildVersionDeleted, *catalog.FleetTerminated,
+			*catalog.FleetLocationRemoved:
 			changed = true
 		}
 	}
@@ -403,13 +404,17 @@ func (all *Machines) note(c *connection, o *protocol.Observed) bool {
 		return false
 	}
 	now := state{Name: c.name, Connected: true, Generation: o.Generation, Load: o.Load,
-		FreeMemoryMiB: o.FreeMemoryMiB, Processes: map[string]int{}, Outdated: map[string]int{}, seen: all.Clock.Now()}
+		FreeMemoryMiB: o.FreeMemoryMiB, Processes: map[string]int{}, Outdated: map[string]int{},
+		Versions: map[string][]protocol.VersionState{}, seen: all.Clock.Now()}
 	for _, i := range o.Instances {
 		if i.Processes > 0 {
 			now.Processes[i.ID] = i.Processes
 		}
 		if len(i.Outdated) > 0 {
 			now.Outdated[i.ID] = len(i.Outdated)
+		}
+		if len(i.Versions) > 0 {
+			now.Versions[i.ID] = i.Versions
 		}
 	}
 	all.known[c.name] = now

@@ -28,7 +28,9 @@ type state struct {
 	FreeMemoryMiB *int64         `json:"free,omitempty"`
 	Processes     map[string]int `json:"processes,omitempty"` // by instance
 	Outdated      map[string]int `json:"outdated,omitempty"`  // by instance
-	AgeMS         int64          `json:"ageMs"`               // since the last report: the clocks of nodes differ
+	// Versions are the states of builds besides those of instances, by instance.
+	Versions map[string][]protocol.VersionState `json:"versions,omitempty"`
+	AgeMS    int64                              `json:"ageMs"` // since the last report: the clocks of nodes differ
 
 	seen time.Time // of the last report, by the clock of this node
 }
@@ -43,7 +45,9 @@ type Machine struct {
 	FreeMemoryMiB *int64         // nil: not known
 	Processes     map[string]int // by instance, as far as it is known
 	Outdated      map[string]int // those of Processes that were started from an earlier build
-	Missed        time.Duration  // how long it has been without a report, for all that is known here
+	// Versions are the states of builds besides those of instances, by instance, as far as they are known.
+	Versions map[string][]protocol.VersionState
+	Missed   time.Duration // how long it has been without a report, for all that is known here
 }
 
 // Shared returns what this node sends to the others: the machines that are connected to it, or were until recently.
@@ -122,7 +126,7 @@ func (all *Machines) List(ctx context.Context) []Machine {
 	for i, m := range stored {
 		s := all.known[m.Name]
 		list[i] = Machine{m, all.statusOf(&s, m.Joined.Time(), now), s.seen, s.Generation, s.Load, s.FreeMemoryMiB,
-			s.Processes, s.Outdated, all.missed(&s, m.Joined.Time(), now)}
+			s.Processes, s.Outdated, s.Versions, all.missed(&s, m.Joined.Time(), now)}
 	}
 	return list
 }

@@ -16,6 +16,10 @@ type BuildRegion interface {
 	StoreChunks(ctx context.Context, body io.Reader) (*control.ChunksStored, error)
 	FleetBuild(ctx context.Context, fleet string) (*control.FleetBuild, error)
 	SetFleetBuild(ctx context.Context, fleet string, in control.FleetBuildInput) (*control.FleetBuild, error)
+	BuildVersions(ctx context.Context, fleet string) (*control.BuildVersions, error)
+	PutBuildVersion(ctx context.Context, fleet, version string, in control.BuildVersionInput) (*control.BuildVersion,
+		error)
+	DeleteBuildVersion(ctx context.Context, fleet, version string) error
 	AliasWeights(alias string) (*control.AliasWeights, error)
 	SetAliasWeights(ctx context.Context, alias string, weights []control.AliasWeight) (*control.AliasWeights, error)
 }
@@ -47,6 +51,27 @@ func (d *Handler) setFleetBuild(c *call, in *control.FleetBuildInput) (*control.
 		c.note("build", set.BuildID)
 	}
 	return set, err
+}
+
+func (d *Handler) buildVersions(c *call) (*control.BuildVersions, error) {
+	return d.Region.BuildVersions(c.Context(), c.PathValue("fleet"))
+}
+
+func (d *Handler) putBuildVersion(c *call, in *control.BuildVersionInput) (*control.BuildVersion, error) {
+	c.event = "FleetBuildVersionPut"
+	put, err := d.Region.PutBuildVersion(c.Context(), c.PathValue("fleet"), c.PathValue("version"), *in)
+	if err == nil {
+		c.note("version", put.Version)
+		c.note("build", put.BuildID)
+	}
+	return put, err
+}
+
+func (d *Handler) deleteBuildVersion(c *call) (Deleted, error) {
+	c.event = "FleetBuildVersionDelete"
+	version := c.PathValue("version")
+	c.note("version", version)
+	return deletedUnless(d.Region.DeleteBuildVersion(c.Context(), c.PathValue("fleet"), version), version)
 }
 
 func (d *Handler) aliasWeights(c *call) (*control.AliasWeights, error) {

@@ -171,6 +171,17 @@ func (region) SetFleetBuild(_ context.Context, fleet string, in control.FleetBui
 	return &control.FleetBuild{FleetID: fleet, BuildID: in.BuildID, Now: in.Now}, nil
 }
 
+func (region) BuildVersions(_ context.Context, fleet string) (*control.BuildVersions, error) {
+	return &control.BuildVersions{FleetID: fleet, BuildID: "build-1"}, nil
+}
+
+func (region) PutBuildVersion(_ context.Context, _, version string, in control.BuildVersionInput) (
+	*control.BuildVersion, error) {
+	return &control.BuildVersion{Version: version, BuildID: in.BuildID}, nil
+}
+
+func (region) DeleteBuildVersion(context.Context, string, string) error { return nil }
+
 func (region) AliasWeights(alias string) (*control.AliasWeights, error) {
 	return &control.AliasWeights{AliasID: alias}, nil
 }

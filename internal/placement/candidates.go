@@ -2,7 +2,9 @@ package placement
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/muster-gg/muster/internal/fleet"
@@ -24,6 +26,9 @@ type Destination struct {
 	Cost      float64 // per hour
 	Locations []string
 	Unusable  string // why nothing can be placed there; "" if it is usable
+	// Builds are the ids of the builds besides the fleet's own by version, for an EC2-type fleet; nil: the fleet has no
+	// versions, and their property has no meaning there.
+	Builds map[string]string
 }
 
 // A LatencyPolicy is a cap for some time. Policies are sorted by cap, ascending.
@@ -127,6 +132,8 @@ func (s *selection) exclusion(d *Destination, location string) string {
 	switch {
 	case d.Unusable != "":
 		return d.Unusable
+	case Lacks(d.Builds, s.request):
+		return "the fleet has no build version " + fleet.VersionOf(s.request.Properties)
 	case s.queue.AllowedLocations != nil && !slices.Contains(s.queue.AllowedLocations, location):
 		return "not in AllowedLocations"
 	case o != nil && o.ListOnly && !slices.Contains(o.LocationOrder, location):
@@ -137,6 +144,41 @@ func (s *selection) exclusion(d *Destination, location string) string {
 		return s.latencies.unreported(location)
 	}
 	return ""
+}
+
+// Lacks reports whether a request names a build version that is not among those of a fleet: see Destination.
+func Lacks(builds map[string]string, r *Request) bool {
+	version := fleet.VersionOf(r.Properties)
+	return builds != nil && version != "" && builds[version] == ""
+}
+
+// CheckVersion rejects, with InvalidRequest, a request that names a build version which no usable destination of the
+// queue has.
+func CheckVersion(q Queue, r *Request) error {
+	version, has := fleet.VersionOf(r.Properties), map[string]bool{}
+	usable := 0
+	for i := range q.Destinations {
+		d := &q.Destinations[i]
+		if d.Unusable != "" {
+			continue
+		}
+		usable++
+		if !Lacks(d.Builds, r) {
+			return nil
+		}
+		for name := range d.Builds {
+			has[name] = true
+		}
+	}
+	if usable == 0 {
+		return nil // the trail of the placement has the reasons
+	}
+	names := "They have none."
+	if len(has) > 0 {
+		names = "They have " + strings.Join(slices.Sorted(maps.Keys(has)), ", ") + "."
+	}
+	return fault.New(fault.InvalidRequest, "The game property %s is %.100s, and no fleet of queue %s has that build "+
+		"version. %s", fleet.VersionProperty, version, r.Queue, names)
 }
 
 // place returns the index of a text in a list; len(list) if it is missing.

@@ -71,6 +71,7 @@ type AgentHeartbeat struct {
 	Status    ComputeStatus
 	Processes []string       // ids of those that run
 	Backoffs  []AgentBackoff // nil: not reported, as by GameLift's agent
+	Builds    []string       // ids of builds from which it starts requested processes; nil: not reported
 }
 
 // An AgentBackoff is a program that waits after crashes.
@@ -88,8 +89,8 @@ type AgentHealth struct {
 }
 
 // An AgentPush is a message to an agent that is no answer: ProcessRegisteredPush, SessionActivatedPush, ForceExitPush,
-// StartTerminationPush, RuntimeUpdatedPush or FollowLogPush. An agent ignores those about processes that it does not
-// know.
+// StartTerminationPush, RuntimeUpdatedPush, StartProcessPush or FollowLogPush. An agent ignores those about processes
+// that it does not know, but for StartProcessPush.
 type AgentPush interface{ agentPush() }
 
 // ProcessRegisteredPush reports that a process has called ProcessReady.
@@ -114,7 +115,12 @@ type StartTerminationPush struct{}
 // alone: GameLift's agent reads the configuration every five minutes.
 type RuntimeUpdatedPush struct{}
 
+// StartProcessPush asks to start a process of another build than the fleet's own in the next slot that is free. It is
+// pushed to muster agent alone, and may be pushed again.
+type StartProcessPush struct{ ProcessID, BuildID string }
+
 func (ProcessRegisteredPush) agentPush() {}
+func (StartProcessPush) agentPush()      {}
 func (SessionActivatedPush) agentPush()  {}
 func (ForceExitPush) agentPush()         {}
 func (StartTerminationPush) agentPush()  {}
@@ -220,6 +226,8 @@ func (all *Agents) Observe(commit *router.Commit) {
 	for i, f := range commit.Facts {
 		room := commit.Rooms[i]
 		switch e := f.Body.(type) {
+		case *fleet.ProcessRequested:
+			all.wake(computeKey{room, e.Compute})
 		case *fleet.ProcessBecameReady:
 			all.wake(computeKey{room, e.Compute})
 		case *fleet.ProcessHasEnded:
@@ -302,6 +310,7 @@ type agent struct {
 // pushed is what has been pushed about a process over a socket.
 type pushed struct {
 	registered, exit bool
+	requested        bool   // StartProcessPush was pushed
 	session          string // the game session's id
 }
 
@@ -413,8 +422,12 @@ func (a *agent) pushState(s *computeState) {
 	a.wakeAt(next, now)
 }
 
-// pushProcess pushes what an agent has to know of a process that runs.
+// pushProcess pushes what an agent has to know of a process that runs, or is to be started.
 func (a *agent) pushProcess(p hostedProcess, done *pushed) {
+	if p.Requested && p.Status != fleet.ProcessEnded && a.muster && !done.requested {
+		a.push(StartProcessPush{p.ID, p.Build})
+		done.requested = true
+	}
 	if p.Status != fleet.ProcessIdle && p.Status != fleet.ProcessHosting {
 		return
 	}
@@ -516,6 +529,9 @@ func (a *agent) record(ctx context.Context, s *computeState, b *AgentHeartbeat) 
 		if !s.compute.HasBackoffs(report.Backoffs) {
 			commands = append(commands, report)
 		}
+	}
+	if s.compute != nil && b.Builds != nil && !slices.Equal(s.compute.Builds, b.Builds) {
+		commands = append(commands, fleet.ReportBuilds{Compute: a.key.name, Builds: b.Builds})
 	}
 	for _, c := range commands {
 		_, err := router.AskRoom[any](ctx, a.all.Router, a.key.room, c)

@@ -113,7 +113,7 @@ func (n *connection) catchUp(ctx context.Context) error {
 	case !process.Connected:
 		return n.announce(ctx) // the end of the previous connection was recorded after the start of this one
 	}
-	if session != nil && session.Status == fleet.Activating {
+	if session != nil && session.Status == fleet.Activating && process.Status == fleet.ProcessHosting {
 		n.startGameSession(n.all.sessionPush(n.key.Room, session), asked)
 	}
 	for _, update := range n.registry.takeMissed(n) {
@@ -123,6 +123,15 @@ func (n *connection) catchUp(ctx context.Context) error {
 		n.terminate(process.TerminateBy, asked)
 	}
 	return nil
+}
+
+// hosted pushes the game session for which the process was requested. After a failure the process gets it when it
+// connects again.
+func (n *connection) hosted() {
+	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
+	defer cancel()
+	err := n.catchUp(ctx)
+	n.all.router.WarnUnless(err == nil, "game session of a requested process not pushed", "err", err)
 }
 
 // resume announces the connection to a shard that has recovered and considers no connection open.

@@ -172,6 +172,10 @@ func (c *Connections) dispatch(r *registry, room fleet.RoomID, fact any) {
 		if n := r.primary(Key{room, e.Host}); n != nil {
 			n.startGameSession(c.createdPush(room, e), n.timesAsked())
 		}
+	case *fleet.GameSessionHosted:
+		if n := r.primary(Key{room, e.Host}); n != nil {
+			c.router.Go(n.hosted)
+		}
 	case *fleet.ProcessAskedToEnd:
 		if n := r.primary(Key{room, e.ProcessKey}); n != nil {
 			n.terminate(e.By, n.timesAsked())

@@ -376,7 +376,7 @@ func (s *slot) serve() {
 		if g.alive && g.box == s.box && g.key.Compute == s.id {
 			g.slot = s
 			s.servers[g.key.ID] = g
-			s.plan.Adopt(time.Now(), g.key.ID, g.entry, g.port, g.begun)
+			s.plan.Adopt(time.Now(), g.key.ID, g.entry, "", g.port, g.begun)
 			if g.ready {
 				s.plan.Registered(g.key.ID)
 			}

@@ -102,6 +102,7 @@ type fakeService struct {
 	lostTokens  int                                 // requests that are not answered
 	tokenAsked  int
 	lastRuntime map[string][]protocol.Process
+	request     string // a build of which a process is requested, once
 }
 
 func newFakeService(t *testing.T) *fakeService {
@@ -251,7 +252,7 @@ func (f *fakeService) receive(conn *websocket.Conn, message any) {
 // serveAgent answers an agent, and has the processes of a compute that ends be ended.
 func (f *fakeService) serveAgent(w http.ResponseWriter, r *http.Request) {
 	compute := r.URL.Query().Get("ComputeName")
-	conn, err := f.upgrader.Upgrade(w, r, nil)
+	conn, err := f.upgrader.Upgrade(w, r, http.Header{"Muster-Reports": {"1"}})
 	if err != nil {
 		return
 	}
@@ -259,7 +260,7 @@ func (f *fakeService) serveAgent(w http.ResponseWriter, r *http.Request) {
 	for {
 		var m struct {
 			Action, RequestId, Status string
-			ProcessList               []string
+			ProcessList, Builds       []string
 		}
 		if conn.ReadJSON(&m) != nil {
 			return
@@ -283,6 +284,18 @@ func (f *fakeService) serveAgent(w http.ResponseWriter, r *http.Request) {
 		}
 		if conn.WriteJSON(answer) != nil {
 			return
+		}
+		f.mu.Lock()
+		request := f.request
+		if !slices.Contains(m.Builds, request) {
+			request = ""
+		} else {
+			f.request = ""
+		}
+		f.mu.Unlock()
+		if request != "" {
+			_ = conn.WriteJSON(map[string]any{"Action": "StartServerProcess", "ProcessId": "requested-process",
+				"BuildId": request})
 		}
 		if m.Status == "Terminating" {
 			for _, id := range m.ProcessList {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/muster-gg/muster/internal/agent"
@@ -48,6 +50,8 @@ type instance struct {
 	leaves    chan struct{} // closed when nothing of it may be left
 	changed   chan struct{} // has one element when what is wanted has changed
 	replaced  chan struct{} // has one element when another build was taken over
+	versioned chan struct{} // has one element when versions may have to be prepared or removed
+	refreshed chan struct{} // has one element when the versions that are ready have changed
 
 	want     protocol.Instance
 	started  bool // run was started
@@ -57,17 +61,22 @@ type instance struct {
 	dropped  bool // it is not wanted
 	ended    bool // nothing is left of it
 	place    place
-	old      []int              // roots of earlier builds
-	dirs     map[string]string  // of the game servers, by id
-	obsolete context.CancelFunc // ends the preparation of a build when another one is wanted; nil: none is prepared
-	state    protocol.InstanceState
-	failure  *failure // why it waits or cannot run, or why a new build could not replace another one
-	loop     *failure // a crash loop
+	old      []int           // roots of earlier builds
+	versions map[string]bool // ids of the builds besides its own whose files are complete
+	// versionFailures are why such builds could not be prepared, by id.
+	versionFailures map[string]*failure
+	dirs            map[string]string  // of the game servers, by id
+	obsolete        context.CancelFunc // ends the preparation of a build when another one is wanted; nil: there is none
+	state           protocol.InstanceState
+	failure         *failure // why it waits or cannot run, or why a new build could not replace another one
+	loop            *failure // a crash loop
 }
 
 func newInstance(m *Instances, id string) *instance {
 	i := &instance{m: m, id: id, dir: filepath.Join(m.cfg.Data, "i", id), quits: make(chan struct{}),
-		leaves: make(chan struct{}), changed: make(chan struct{}, 1), replaced: make(chan struct{}, 1)}
+		leaves: make(chan struct{}), changed: make(chan struct{}, 1), replaced: make(chan struct{}, 1),
+		versioned: make(chan struct{}, 1), refreshed: make(chan struct{}, 1), versions: map[string]bool{},
+		versionFailures: map[string]*failure{}}
 	i.beginning, i.abort = context.WithCancel(m.ctx)
 	i.serving, i.giveUp = context.WithCancel(m.ctx)
 	return i
@@ -77,6 +86,10 @@ func newInstance(m *Instances, id string) *instance {
 func (i *instance) set(w protocol.Instance) {
 	if i.obsolete != nil && w.Build.ID != i.want.Build.ID {
 		i.obsolete()
+	}
+	if !slices.Equal(i.want.Versions, w.Versions) {
+		wake(i.refreshed)
+		wake(i.versioned)
 	}
 	i.want = w
 	if w.Ends {
@@ -243,6 +256,7 @@ func (i *instance) restore() bool {
 	i.update(func() {
 		i.begun = true
 		i.setPlace(p)
+		i.findVersions()
 		i.old = slices.DeleteFunc(i.roots(), func(n int) bool { return n == p.Root })
 		if i.want.ID == "" { // of an earlier run, and not wanted
 			i.want.Fleet = p.Fleet
@@ -371,12 +385,10 @@ func (i *instance) buildOf(ctx context.Context, w protocol.Instance, root int, s
 
 // serve runs the agent of the instance until the instance ends.
 func (i *instance) serve() {
-	following := make(chan struct{})
-	go func() {
-		defer close(following)
-		i.follow(i.beginning)
-	}()
-	defer func() { <-following }()
+	var following sync.WaitGroup
+	following.Go(func() { i.follow(i.beginning) })
+	following.Go(func() { i.keepVersions(i.beginning) })
+	defer following.Wait()
 	defer i.abort()
 	if i.wanted().Certificate {
 		if !i.certify() {
@@ -397,7 +409,8 @@ func (i *instance) serve() {
 			API: &compute{i}, Fleet: i.wanted().Fleet, Compute: i.id, Data: i.dir, Supervisor: i.m.cfg.Supervisor,
 			Cgroup: limits, MemoryMiB: i.wanted().MemoryMiB, NoNewPrivs: true, Ports: i.m.ports,
 			Environ: i.m.cfg.Environ, Place: i.programOf, Held: i.m.drained, Replaced: i.replaced, End: i.quits,
-			Observe: i.observe, Telemetry: i.m.cfg.Telemetry, Keep: true, TLS: i.m.cfg.TLS, Clock: i.m.cfg.Clock,
+			Builds: i.readyVersions, Refreshed: i.refreshed, Observe: i.observe,
+			Telemetry: i.m.cfg.Telemetry, Keep: true, TLS: i.m.cfg.TLS, Clock: i.m.cfg.Clock,
 			Log: i.m.cfg.Log.With("instance", i.id),
 		})
 		select {
@@ -491,10 +504,15 @@ func (i *instance) builtFrom() string {
 }
 
 // programOf implements agent.Config.Place.
-func (i *instance) programOf(launchPath string) (program, dir string, err error) {
+func (i *instance) programOf(launchPath, build string) (program, dir string, err error) {
 	i.m.mu.Lock()
 	defer i.m.mu.Unlock()
 	dir = i.root(i.place.Root)
+	if build != "" {
+		if dir = i.versionRoot(build); !i.versions[build] {
+			return "", "", fmt.Errorf("the machine has no files of build %s", build)
+		}
+	}
 	program, err = programOf(dir, launchPath, i.m.cfg.HostPaths)
 	return program, dir, err
 }
@@ -504,6 +522,9 @@ func (i *instance) observe(s agent.State) {
 	var unused []int
 	i.update(func() {
 		i.state.Processes, i.dirs, i.loop = s.Processes, s.Dirs, nil
+		if i.staleVersions() {
+			wake(i.versioned)
+		}
 		if c := s.Loop; c != nil {
 			i.loop = failed(codeActivation, "%s crashed %d times in a row, the last time with exit code %d",
 				c.Entry.LaunchPath, c.Crashes, c.Code)
@@ -527,7 +548,9 @@ func (i *instance) observe(s agent.State) {
 func (i *instance) outdated(n int) (ids []string) {
 	current := i.root(i.place.Root)
 	for _, id := range slices.Sorted(maps.Keys(i.dirs)) {
-		if dir := i.dirs[id]; dir != "" && dir != current && len(ids) < n {
+		dir := i.dirs[id]
+		version := strings.HasPrefix(filepath.Base(dir), versionPrefix)
+		if dir != "" && dir != current && !version && len(ids) < n {
 			ids = append(ids, id)
 		}
 	}

@@ -227,6 +227,9 @@ func (m *Instances) prune() {
 	for _, i := range m.all {
 		if !i.ended {
 			used[keyOf(i.want.Build)], used[i.place.Key] = true, true
+			for _, b := range i.want.Versions {
+				used[keyOf(b)] = true
+			}
 		}
 	}
 	m.mu.Unlock()
@@ -245,7 +248,7 @@ func (m *Instances) States() []protocol.InstanceState {
 	for _, id := range slices.Sorted(maps.Keys(m.all)) {
 		if i := m.all[id]; i.state.Stage != "" {
 			s := i.state
-			s.Outdated = i.outdated(outdated)
+			s.Outdated, s.Versions = i.outdated(outdated), i.versionStates(limit)
 			if f := cmp.Or(i.failure, i.loop); f != nil {
 				s.Failure = &protocol.Failure{Code: f.Code, Message: cut(f.Message, limit)}
 			}

@@ -44,6 +44,12 @@ func (m *Machine) Exited(now time.Time, id string, code int, random float64) []A
 	if m.terminates() {
 		return do
 	}
+	if p.build != "" {
+		if reason == Crashed {
+			do = append(do, Crash{ID: id, Entry: p.entry, Code: code, Crashes: 1})
+		}
+		return do
+	}
 	key := programOf(p.entry)
 	if life >= goodLife {
 		delete(m.backoff, key)
@@ -63,15 +69,22 @@ func (m *Machine) StartFailed(now time.Time, id string, random float64) []Action
 		return nil
 	}
 	m.remove(id, now)
+	if p.build != "" {
+		return []Action{Report{ID: id, Reason: InvalidPath}}
+	}
 	return []Action{Report{ID: id, Reason: InvalidPath}, m.crashed(now, id, p.entry, noProgram, random)}
 }
 
-// NotStarted records that a process was not started for a reason of the agent's own. It is not reported: the service
-// has never seen it.
-func (m *Machine) NotStarted(now time.Time, id string) {
-	if m.processes[id] != nil {
+// NotStarted records that a process was not started for a reason of the agent's own. It is reported only if the service
+// has requested it, because else the service has never seen it.
+func (m *Machine) NotStarted(now time.Time, id string) (do []Action) {
+	if p := m.processes[id]; p != nil {
 		m.remove(id, now)
+		if p.build != "" {
+			do = []Action{Report{ID: id, Reason: InvalidPath}}
+		}
 	}
+	return do
 }
 
 // noProgram is the exit code of a process that was not started. Source: GameLift Agent, GameProcessManager.

@@ -32,6 +32,9 @@ type Machine struct {
 	short   map[program]bool // NoPort was returned
 
 	processes map[string]*process // that run, by id
+	requests  []request           // the oldest first
+	requested []string            // ids of the last requests, also of those that have ended
+	noPort    bool                // the oldest request waits for a port
 	pace      time.Duration       // after the next launch
 	launched  string              // id of the process whose life decides the pace; "": decided
 	next      time.Time           // of the next launch
@@ -44,6 +47,7 @@ type Machine struct {
 // A process runs, or is being started.
 type process struct {
 	entry        Entry
+	build        string // see Start
 	port         int
 	started      time.Time
 	known        time.Time // to this agent; differs from started if it was adopted
@@ -70,10 +74,10 @@ func (m *Machine) Processes() []string { return slices.Sorted(maps.Keys(m.proces
 // Configure sets the runtime configuration.
 func (m *Machine) Configure(entries []Entry) { m.entries = slices.Clone(entries) }
 
-// Adopt adds a process that an earlier run of the agent has started. The service reports again whether it is
-// registered, so its limit begins anew.
-func (m *Machine) Adopt(now time.Time, id string, e Entry, port int, started time.Time) {
-	m.processes[id] = &process{entry: e, port: port, started: started, known: now}
+// Adopt adds a process that an earlier run of the agent has started, of the fleet's own build (""), or another one. The
+// service reports again whether it is registered, so its limit begins anew.
+func (m *Machine) Adopt(now time.Time, id string, e Entry, build string, port int, started time.Time) {
+	m.processes[id] = &process{entry: e, build: build, port: port, started: started, known: now}
 	m.ports.Hold(port)
 }
 
@@ -99,6 +103,11 @@ func (m *Machine) Tick(now time.Time, newID string) (do []Action) {
 	if m.terminates() {
 		return append(do, m.terminate(now)...)
 	}
+	if len(m.requests) > 0 {
+		if e, ok := m.slot(); ok {
+			return append(do, m.launchRequest(now, e)...)
+		}
+	}
 	return append(do, m.launch(now, newID)...)
 }
 
@@ -120,6 +129,13 @@ func (m *Machine) Next() (at time.Time) {
 			earliest(m.deadline)
 		}
 		return at
+	}
+	if _, ok := m.slot(); ok && len(m.requests) > 0 {
+		if m.noPort {
+			earliest(m.ports.Free())
+		} else {
+			earliest(time.Unix(0, 0)) // at once
+		}
 	}
 	for _, e := range m.missing() {
 		t := m.next
@@ -174,7 +190,7 @@ func (m *Machine) Backoffs(now time.Time) (all []Backoff) {
 // runs reports whether a program has a registered process.
 func (m *Machine) runs(key program) bool {
 	for _, p := range m.processes {
-		if p.registered && programOf(p.entry) == key {
+		if p.registered && p.build == "" && programOf(p.entry) == key {
 			return true
 		}
 	}
@@ -190,7 +206,7 @@ func (m *Machine) missing() (entries []Entry) {
 	for _, e := range m.entries {
 		wanted += e.Count
 	}
-	if len(m.processes) >= wanted {
+	if len(m.processes)+len(m.requests) >= wanted {
 		return nil
 	}
 	running := map[Entry]int{}
@@ -271,7 +287,11 @@ func (m *Machine) ForceExit(now time.Time, id string, reason Reason) []Action {
 		reason = NormalTermination
 	}
 	p := m.processes[id]
-	if reason != ForceTerminated || p == nil {
+	if p == nil {
+		m.withdraw(id)
+		return nil
+	}
+	if reason != ForceTerminated {
 		return m.end(now, id, reason)
 	}
 	p.killAt = time.Time{}

@@ -405,7 +405,7 @@ func TestPorts(t *testing.T) {
 func TestAdopt(t *testing.T) {
 	e := Entry{"/s", "-port={port}", 2}
 	m := running(e)
-	m.Adopt(t0, "old", e, 20000, at(-3600))
+	m.Adopt(t0, "old", e, "", 20000, at(-3600))
 	m.Rest(20001, at(-1))
 	c := newClock(t, m)
 	c.advance(at(1))

@@ -48,7 +48,7 @@ func TestSimulation(t *testing.T) {
 func (s *simulation) restart() {
 	s.m = New(NewPorts(20000, 20000+s.IntN(30)))
 	for id, p := range s.alive {
-		s.m.Adopt(s.now, id, p.start.Entry, p.start.Port, p.began)
+		s.m.Adopt(s.now, id, p.start.Entry, p.start.Build, p.start.Port, p.began)
 	}
 	s.launched = time.Time{}
 	s.m.Configure(s.entries)

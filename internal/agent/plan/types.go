@@ -62,7 +62,8 @@ type Action interface{ action() }
 type Start struct {
 	ID    string
 	Entry Entry
-	Port  int // for the placeholder {port}; 0: the parameters have none
+	Port  int    // for the placeholder {port}; 0: the parameters have none
+	Build string // id of the build from which it is started; "": the fleet's own
 }
 
 // Signal asks a process to end or, with Kill, ends it and its process group at once.

@@ -30,6 +30,7 @@ type Record struct {
 	Compute string
 	Entry   plan.Entry
 	Port    int    // leased for it; 0: none
+	Build   string `json:",omitempty"` // besides the fleet's own; "": that one
 	WorkDir string `json:",omitempty"` // "": the agent's
 	Started time.Time
 }

@@ -20,9 +20,9 @@ type call struct {
 	asked  bool
 }
 
-// newCall begins to count the newest attempt of p.
-func (m *Machine) newCall(p *pending) *call {
-	c := &call{m: m, p: p, list: m.waitlist(p.room), number: p.attempt}
+// newCall begins to count the newest attempt of p in its list.
+func (m *Machine) newCall(p *pending, list *waitlist) *call {
+	c := &call{m: m, p: p, list: list, number: p.attempt}
 	c.list.calls++
 	p.call = c
 	return c
@@ -32,7 +32,7 @@ func (m *Machine) newCall(p *pending) *call {
 func (m *Machine) begin(p *pending, w *waitlist) {
 	m.leave(p)
 	p.attempt, p.room, p.stage, p.failed = p.attempt+1, w.room, beginning, 0
-	c := m.newCall(p)
+	c := m.newCall(p, w)
 	m.tell(p, placement.Begin{
 		ID: p.request.ID, Number: p.attempt, Room: w.room, Candidates: p.choice.Considered, Omitted: p.choice.Omitted,
 	}, c.begun)
@@ -79,12 +79,20 @@ func (m *Machine) creation(p *pending) (c fleet.CreateGameSession, refusal strin
 	}
 	p.queue = queue
 	r := p.request
+	if placement.Lacks(limits.builds, r) {
+		return c, "The fleet has no build version " + fleet.VersionOf(r.Properties)
+	}
 	c = fleet.CreateGameSession{
 		ID: placement.SessionID(r.ID, p.attempt), Name: r.Name, Data: r.Data, MatchmakerData: r.MatchmakerData,
 		Properties: r.Properties, Maximum: r.Maximum,
 		Protection: limits.protection, Fingerprint: fmt.Appendf(nil, "%s/%d", r.ID, p.attempt),
 		ActivationTimeout: min(limits.activationTimeout, p.deadline.Sub(m.now)), MaxActivations: limits.activations,
-		Placement: r.ID, Attempt: int32(p.attempt),
+		Placement: r.ID, Attempt: int32(p.attempt), Build: limits.buildFor(r),
+	}
+	if c.Build != "" {
+		var id [16]byte
+		m.cfg.Random(id[:])
+		c.Process = fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 	}
 	if len(r.Players) > 0 {
 		c.Desired = make([]fleet.NewPlayer, len(r.Players))

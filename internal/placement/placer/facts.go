@@ -13,8 +13,9 @@ import (
 func Concerns(f event.Fact) bool {
 	switch f.Body.(type) {
 	case *placement.PlacementStarted, *placement.AttemptBegun, *placement.AttemptEnded, *placement.PlacementFulfilled,
-		*placement.PlacementEnded, *fleet.ProcessBecameReady, *fleet.ProcessResumed, *fleet.GameSessionCreated,
-		*fleet.GameSessionActivated, *fleet.GameSessionTerminating, *fleet.GameSessionEnded,
+		*placement.PlacementEnded, *fleet.ProcessBecameReady, *fleet.ProcessResumed, *fleet.BuildsChanged,
+		*fleet.GameSessionCreated, *fleet.GameSessionHosted, *fleet.GameSessionActivated,
+		*fleet.GameSessionTerminating, *fleet.GameSessionEnded,
 		*region.RoomOpened, *region.RoomClosed:
 		return true
 	default:
@@ -58,6 +59,17 @@ func (m *Machine) roomFact(shard int, f event.Fact) {
 		if e.Placement != "" {
 			s.activating[sessionKey{f.Room, e.Ordinal}] = e
 		}
+	case *fleet.BuildsChanged:
+		for _, w := range m.versionsOf(s.rooms[f.Room]) {
+			m.freed(w)
+		}
+	case *fleet.GameSessionHosted:
+		key := sessionKey{f.Room, e.Ordinal}
+		if g := s.activating[key]; g != nil {
+			hosted := *g
+			hosted.Port = e.Port
+			s.activating[key] = &hosted
+		}
 	case *fleet.GameSessionActivated:
 		if g := m.activationOver(s, f.Room, e.Ordinal); g != nil {
 			m.activated(s.rooms[f.Room], g, e)
@@ -71,6 +83,20 @@ func (m *Machine) roomFact(shard int, f event.Fact) {
 			m.tellOf(g.Placement, ended(g, false))
 		}
 	}
+}
+
+// listOf returns the list of the newest attempt of a placement.
+func (m *Machine) listOf(p *pending) *waitlist {
+	queue := p.queue
+	if queue == nil && m.catalog != nil {
+		queue = m.queueOf(p.request)
+	}
+	build := ""
+	if queue != nil {
+		limits := queue.fleets[p.room.Fleet]
+		build = limits.buildFor(p.request)
+	}
+	return m.waitlist(p.room, build)
 }
 
 // placementFact returns a placement whose attempt has ended, and which continues to search.
@@ -101,7 +127,7 @@ func (m *Machine) started(shard int, e *placement.PlacementStarted) {
 		return
 	}
 	p.attempt, p.room = 1, *e.Room
-	m.run(p, m.newCall(p))
+	m.run(p, m.newCall(p, m.listOf(p)))
 }
 
 func (m *Machine) attemptBegun(e *placement.AttemptBegun) {
@@ -113,7 +139,7 @@ func (m *Machine) attemptBegun(e *placement.AttemptBegun) {
 	if c == nil || c.number != e.Number || c.list.room != e.Room { // another node that leads, or did, has begun it
 		m.leave(p)
 		p.attempt, p.room = e.Number, e.Room
-		c = m.newCall(p)
+		c = m.newCall(p, m.listOf(p))
 	}
 	m.run(p, c)
 }

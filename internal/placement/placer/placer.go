@@ -32,9 +32,10 @@ type Machine struct {
 
 	active     bool // between Begin and End
 	placements map[string]*pending
-	waitlists  map[fleet.RoomID]*waitlist
-	queues     map[string]*Queue       // by name
-	steps      *btree.BTreeG[*pending] // that wait for a latency policy, by when
+	waitlists  map[fleet.RoomID]*waitlist            // for the own builds of fleets
+	versions   map[fleet.RoomID]map[string]*waitlist // for others, by their ids
+	queues     map[string]*Queue                     // by name
+	steps      *btree.BTreeG[*pending]               // that wait for a latency policy, by when
 	shards     []observed
 	requests   []Request
 
@@ -139,6 +140,7 @@ func (m *Machine) End() { m.reset(false) }
 func (m *Machine) reset(active bool) {
 	m.active = active
 	m.placements, m.waitlists, m.queues = map[string]*pending{}, map[fleet.RoomID]*waitlist{}, map[string]*Queue{}
+	m.versions = map[fleet.RoomID]map[string]*waitlist{}
 	m.steps = btree.NewBTreeGOptions((*pending).stepsBefore, btree.Options{NoLocks: true})
 	m.shards = make([]observed, m.cfg.Shards)
 	for i := range m.shards {
@@ -240,7 +242,7 @@ func (m *Machine) reviewQueues() {
 	}
 	for _, w := range m.sortedWaitlists() {
 		if w.calls == 0 && w.waiting.Len() == 0 && !w.asking {
-			delete(m.waitlists, w.room) // its fleet may be deleted; it is made again when it is needed
+			m.forget(w) // its fleet may be deleted; it is made again when it is needed
 			continue
 		}
 		m.freed(w) // a fleet may allow more activations now

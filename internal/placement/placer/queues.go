@@ -42,6 +42,15 @@ type fleetLimits struct {
 	activations       int // at a time, per compute
 	activationTimeout time.Duration
 	protection        string
+	builds            map[string]string // see placement.Destination
+}
+
+// buildFor returns the id of the build whose process a request needs in a fleet; "": the fleet's own.
+func (l *fleetLimits) buildFor(r *placement.Request) string {
+	if len(l.builds) == 0 {
+		return ""
+	}
+	return l.builds[fleet.VersionOf(r.Properties)]
 }
 
 // limited reports whether the number of activations may keep a process from its use.
@@ -182,7 +191,9 @@ func (m *Machine) resolveFleet(view *catalog.State, id string, fleets map[fleet.
 	if len(to.Locations) == 0 {
 		to.Unusable = fmt.Sprintf("Fleet %s has no location that takes game sessions", id)
 	}
-	fleets[to.Fleet] = fleetLimits{int(f.MaxConcurrentActivations()), f.ActivationTimeout(), string(f.ProtectionPolicy)}
+	to.Builds = f.BuildsByVersion()
+	fleets[to.Fleet] = fleetLimits{int(f.MaxConcurrentActivations()), f.ActivationTimeout(), string(f.ProtectionPolicy),
+		to.Builds}
 	return to
 }
 
@@ -208,7 +219,7 @@ func (s *Queue) Choose(r *placement.Request, age time.Duration) placement.Choice
 		v := &s.variants[s.turns[int(r.Turn-1)%len(s.turns)]]
 		resolved, plain = &v.resolved, &v.plain
 	}
-	if len(r.Latencies) == 0 && r.Override == nil {
+	if len(r.Latencies) == 0 && r.Override == nil && fleet.VersionOf(r.Properties) == "" {
 		return *plain
 	}
 	return placement.Candidates(*resolved, r, age)
@@ -217,5 +228,11 @@ func (s *Queue) Choose(r *placement.Request, age time.Duration) placement.Choice
 // Weighted reports whether the choice depends on the turn of the request.
 func (s *Queue) Weighted() bool { return len(s.turns) > 0 }
 
-// Check reports an override of a request that the queue leaves no room for, as placement.CheckOverride does.
-func (s *Queue) Check(r *placement.Request) error { return placement.CheckOverride(s.resolved, r) }
+// Check reports an override of a request that the queue leaves no room for, as placement.CheckOverride does, and a
+// build version that none of its fleets has.
+func (s *Queue) Check(r *placement.Request) error {
+	if err := placement.CheckOverride(s.resolved, r); err != nil {
+		return err
+	}
+	return placement.CheckVersion(s.resolved, r)
+}

@@ -103,9 +103,15 @@ func (m *Machine) recoverRooms(shard int, view *region.Machine) {
 
 // sortedWaitlists lists them in the order of their rooms, so that equal histories make equal requests.
 func (m *Machine) sortedWaitlists() []*waitlist {
-	return slices.SortedFunc(maps.Values(m.waitlists), func(a, b *waitlist) int {
-		return cmp.Or(cmp.Compare(a.room.Fleet, b.room.Fleet), cmp.Compare(a.room.Location, b.room.Location))
+	all := slices.Collect(maps.Values(m.waitlists))
+	for room := range m.versions {
+		all = append(all, m.versionsOf(room)...)
+	}
+	slices.SortFunc(all, func(a, b *waitlist) int {
+		return cmp.Or(cmp.Compare(a.room.Fleet, b.room.Fleet), cmp.Compare(a.room.Location, b.room.Location),
+			cmp.Compare(a.build, b.build))
 	})
+	return all
 }
 
 // A pass looks up everything that had come together when it began, in four steps, each of which begins when all
@@ -238,7 +244,7 @@ func (s *pass) found(p *pending, number int, g *fleet.GameSession) {
 	case p.failed >= maxFailed:
 		m.refuse(p, "The service failed to start the game session")
 	default:
-		m.run(p, m.newCall(p))
+		m.run(p, m.newCall(p, m.listOf(p)))
 	}
 }
 

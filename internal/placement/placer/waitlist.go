@@ -2,6 +2,8 @@ package placer
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tidwall/btree"
 
@@ -19,9 +21,11 @@ import (
 // the room is not known to be full, and when a fact says that a process may have become free. The answer serves the
 // oldest placements, as many as processes are free: without those that calls under way will take.
 
-// A waitlist is the placements that wait for one room, with what is known of it.
+// A waitlist is the placements that wait for one room, with what is known of it. Those that need a process of another
+// build than the fleet's own have a list for each build: such a process is requested in the slot of an idle one.
 type waitlist struct {
 	room     fleet.RoomID
+	build    string                  // its id; "": the fleet's own
 	waiting  *btree.BTreeG[*pending] // the oldest first
 	frontier []*pending              // those of them that go on when the room is full; some may have left
 	calls    int                     // attempts that are to take a process, and have not yet
@@ -31,14 +35,44 @@ type waitlist struct {
 	limits   fleetLimits
 }
 
-// waitlist is that of a room, made on first use.
-func (m *Machine) waitlist(room fleet.RoomID) *waitlist {
-	w, ok := m.waitlists[room]
-	if !ok {
-		w = &waitlist{room: room, waiting: btree.NewBTreeGOptions((*pending).older, btree.Options{NoLocks: true})}
-		m.waitlists[room] = w
+// waitlist is that of a room and a build, made on first use.
+func (m *Machine) waitlist(room fleet.RoomID, build string) *waitlist {
+	w := m.find(room, build)
+	if w == nil {
+		w = &waitlist{room: room, build: build,
+			waiting: btree.NewBTreeGOptions((*pending).older, btree.Options{NoLocks: true})}
+		if build == "" {
+			m.waitlists[room] = w
+			return w
+		}
+		if m.versions[room] == nil {
+			m.versions[room] = map[string]*waitlist{}
+		}
+		m.versions[room][build] = w
 	}
 	return w
+}
+
+// find returns the list of a room and a build; nil: there is none.
+func (m *Machine) find(room fleet.RoomID, build string) *waitlist {
+	if build == "" {
+		return m.waitlists[room]
+	}
+	return m.versions[room][build]
+}
+
+// forget drops a list, unless it is in use.
+func (m *Machine) forget(w *waitlist) {
+	if w.calls != 0 || w.waiting.Len() != 0 {
+		return
+	}
+	if w.build == "" {
+		delete(m.waitlists, w.room)
+		return
+	}
+	if delete(m.versions[w.room], w.build); len(m.versions[w.room]) == 0 {
+		delete(m.versions, w.room)
+	}
 }
 
 // maxCalls is how many calls may be under way to a room of which it is not known how many processes are free. The
@@ -80,8 +114,10 @@ func (m *Machine) place(p *pending) {
 // advance tries the rooms of the choice that come next.
 func (m *Machine) advance(p *pending) {
 	for p.next < len(p.choice.Rooms) {
-		w := m.waitlist(p.choice.Rooms[p.next])
-		w.limits = p.queue.fleets[w.room.Fleet]
+		room := p.choice.Rooms[p.next]
+		limits := p.queue.fleets[room.Fleet]
+		w := m.waitlist(room, limits.buildFor(p.request))
+		w.limits = limits
 		if w.open(p) {
 			m.begin(p, w)
 			return
@@ -131,11 +167,24 @@ func (m *Machine) processFreed(room fleet.RoomID, activation bool) {
 	if w, ok := m.waitlists[room]; ok && (!activation || w.limits.limited()) {
 		m.freed(w)
 	}
+	for _, w := range m.versionsOf(room) {
+		if !activation || w.limits.limited() {
+			m.freed(w)
+		}
+	}
+}
+
+// versionsOf returns the lists of a room for builds besides the fleet's own.
+func (m *Machine) versionsOf(room fleet.RoomID) (lists []*waitlist) {
+	for _, build := range slices.Sorted(maps.Keys(m.versions[room])) {
+		lists = append(lists, m.versions[room][build])
+	}
+	return lists
 }
 
 // check asks how many processes are free, if a placement waits for the answer.
 func (m *Machine) check(w *waitlist) {
-	if w.full || w.asking || w.waiting.Len() == 0 || m.waitlists[w.room] != w {
+	if w.full || w.asking || w.waiting.Len() == 0 || m.find(w.room, w.build) != w {
 		return
 	}
 	w.asking = true
@@ -143,13 +192,18 @@ func (m *Machine) check(w *waitlist) {
 	m.requests = append(m.requests, Request{
 		Shard: m.shardOf(w.room),
 		Read: func(state *region.Machine) {
-			if r, ok := state.Room(w.room); ok {
+			r, ok := state.Room(w.room)
+			switch {
+			case !ok:
+			case w.build == "":
 				free = r.FreeFor(limits.activations)
+			default:
+				free = r.RequestableFor(w.build, limits.activations)
 			}
 		},
 		Answer: func(_ any, err error) {
 			w.asking = false
-			if err == nil && m.waitlists[w.room] == w { // else the recovery of the room's shard has it asked again
+			if err == nil && m.find(w.room, w.build) == w { // else the recovery of the room's shard has it asked again
 				m.counted(w, freed, free)
 			}
 		},
@@ -183,8 +237,8 @@ func (m *Machine) passOn(w *waitlist) {
 	}
 }
 
-// First is the room for the first attempt of a new placement, if one is worth a try; nil: it begins by waiting. It is a
-// guess, which does no harm: see call.refused.
+// First is the room for the first attempt of a new placement without a build version, if one is worth a try; nil: it
+// begins by waiting. It is a guess, which does no harm: see call.refused.
 func (m *Machine) First(c *placement.Choice) *fleet.RoomID {
 	for i := range c.Rooms {
 		w, known := m.waitlists[c.Rooms[i]]
@@ -200,8 +254,11 @@ func (m *Machine) First(c *placement.Choice) *fleet.RoomID {
 
 // closed forgets a room that was deleted.
 func (m *Machine) closed(room fleet.RoomID) {
-	if w, ok := m.waitlists[room]; ok && w.calls == 0 && w.waiting.Len() == 0 {
-		delete(m.waitlists, room)
+	if w, ok := m.waitlists[room]; ok {
+		m.forget(w)
+	}
+	for _, w := range m.versionsOf(room) {
+		m.forget(w)
 	}
 }
 
@@ -239,7 +296,7 @@ func asInt(b bool) int {
 
 // Idle reports whether the machine has nothing under way.
 func (m *Machine) Idle() bool {
-	for _, w := range m.waitlists {
+	for _, w := range m.sortedWaitlists() {
 		if w.calls != 0 || w.waiting.Len() != 0 || w.asking {
 			return false
 		}

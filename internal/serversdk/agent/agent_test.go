@@ -64,6 +64,9 @@ func (f *fakeAgents) Heartbeat(_ context.Context, b processes.AgentHeartbeat) (p
 		text = append(text, fmt.Sprintf("%s %s %s exit %d crash %d wait %s %q", o.LaunchPath, o.Parameters, o.Process,
 			o.ExitCode, o.Crashes, o.Wait, o.Output))
 	}
+	if b.Builds != nil {
+		text = append(text, "builds", strings.Join(b.Builds, "+"))
+	}
 	return f.health, f.call(text...)
 }
 
@@ -172,6 +175,12 @@ func TestRequests(t *testing.T) {
 			`"ProcessId":"p"}]}`,
 			`{"Action":"SendHeartbeat","RequestId":"h5","StatusCode":400,"ErrorMessage":"InvalidRequestException: ` +
 				`Crashes of a back-off must be at least 1","UnhealthyProcesses":[],"UnregisteredProcesses":[]}`, ""},
+		{`{"Action":"SendHeartbeat","RequestId":"h6","Status":"Active","Builds":["build-1","build-2"]}`,
+			`{"Action":"SendHeartbeat","RequestId":"h6","StatusCode":200,"Status":"Active","UnhealthyProcesses":[],` +
+				`"UnregisteredProcesses":["p2"]}`, "heartbeat Active  builds build-1+build-2"},
+		{`{"Action":"SendHeartbeat","RequestId":"h7","Status":"Active","Builds":[""]}`,
+			`{"Action":"SendHeartbeat","RequestId":"h7","StatusCode":400,"ErrorMessage":"InvalidRequestException: ` +
+				`Builds may have 20 elements of 1 to 128 bytes","UnhealthyProcesses":[],"UnregisteredProcesses":[]}`, ""},
 		{`{"Action":"DescribeRuntimeConfiguration","RequestId":"d1"}`,
 			`{"Action":"DescribeRuntimeConfiguration","RequestId":"d1","StatusCode":200,"ServerProcesses":[` +
 				`{"LaunchPath":"/local/game/server","Parameters":"--port 7777","ConcurrentExecutions":3},` +
@@ -255,6 +264,8 @@ func TestPushes(t *testing.T) {
 			`{"Action":"ForceExitServerProcess","ProcessId":"p","TerminationReason":"SERVER_PROCESS_CRASHED"}`},
 		{processes.StartTerminationPush{}, `{"Action":"StartComputeTermination"}`},
 		{processes.RuntimeUpdatedPush{}, `{"Action":"NotifyRuntimeConfigurationUpdated"}`},
+		{processes.StartProcessPush{ProcessID: "p", BuildID: "build-1"},
+			`{"Action":"StartServerProcess","ProcessId":"p","BuildId":"build-1"}`},
 	} {
 		agents.push(c.push)
 		p.expect(c.expect)
@@ -338,6 +349,7 @@ func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"Action":"SendHeartbeat","RequestId":"b","Backoffs":[{"LaunchPath":"/s","ProcessId":"p","Crashes":1}]}`,
 		`{"Action":"SendHeartbeat","RequestId":"h1","Status":"Active","ProcessList":["p1"],"HeartbeatTimeMillis":1}`,
+		`{"Action":"SendHeartbeat","RequestId":"h1","Status":"Active","Builds":["build-1"]}`,
 		`{"Action":"NotifyServerProcessTermination","RequestId":"n1","ProcessId":"p","TerminationReason":"X"}`,
 		`{"action":"DescribeRuntimeConfiguration","REQUESTID":"d"}`, `{"Action":{}}`, `[`,
 	} {
@@ -353,6 +365,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		if invalid == nil && (len(r.ProcessList) > maxProcesses && r.Action == actionHeartbeat ||
 			len(r.Backoffs) > fleet.MaxBackoffs && r.Action == actionHeartbeat ||
+			len(r.Builds) > fleet.MaxBuilds && r.Action == actionHeartbeat ||
 			r.Action == actionProcessExited && !isName(r.ProcessId)) {
 			t.Errorf("%q is out of bounds", data)
 		}

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/muster-gg/muster/internal/fleet"
@@ -43,7 +44,8 @@ type request struct {
 	StreamId, Lines, Problem string
 	Skipped, Ended           bool
 	Backoffs                 []backoff
-	Detail                   string // of the end of a process
+	Builds                   []string // ids
+	Detail                   string   // of the end of a process
 }
 
 // A backoff is a program that waits after crashes.
@@ -128,6 +130,10 @@ func (r *request) problem() error {
 				return err
 			}
 		}
+		if len(r.Builds) > fleet.MaxBuilds || !all(r.Builds, isName) {
+			return fault.New(fault.InvalidRequest, "Builds may have %d elements of 1 to %d bytes", fleet.MaxBuilds,
+				maxName)
+		}
 	case actionProcessExited:
 		if !isName(r.ProcessId) {
 			return fault.New(fault.InvalidRequest, "ProcessId must have 1 to %d bytes", maxName)
@@ -148,6 +154,10 @@ func (r *request) problem() error {
 		}
 	}
 	return nil
+}
+
+func all(list []string, is func(string) bool) bool {
+	return !slices.ContainsFunc(list, func(s string) bool { return !is(s) })
 }
 
 func isName(s string) bool { return s != "" && len(s) <= maxName }

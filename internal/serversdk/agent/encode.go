@@ -84,6 +84,7 @@ func encodePush(p processes.AgentPush) (action string, data []byte) {
 		StreamId          string   `json:",omitempty"`
 		TailBytes         int64    `json:",omitempty"`
 		Once              bool     `json:",omitempty"`
+		BuildId           string   `json:",omitempty"`
 	}{}
 	switch p := p.(type) {
 	case processes.ProcessRegisteredPush:
@@ -98,6 +99,8 @@ func encodePush(p processes.AgentPush) (action string, data []byte) {
 		message.Action = "StartComputeTermination"
 	case processes.RuntimeUpdatedPush:
 		message.Action = "NotifyRuntimeConfigurationUpdated"
+	case processes.StartProcessPush:
+		message.Action, message.ProcessId, message.BuildId = "StartServerProcess", p.ProcessID, p.BuildID
 	case processes.FollowLogPush:
 		message.Action, message.ProcessId = "FollowServerProcessLog", p.ProcessID
 		message.StreamId, message.TailBytes, message.Once = p.StreamID, p.TailBytes, p.Once

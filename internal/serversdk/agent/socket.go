@@ -113,7 +113,7 @@ func (s *socket) carryOut(r *request) (any, error) {
 	switch r.Action {
 	case actionHeartbeat:
 		h, err := s.connection.Heartbeat(ctx, processes.AgentHeartbeat{Status: processes.ComputeStatus(r.Status),
-			Processes: r.ProcessList, Backoffs: backoffsFrom(r.Backoffs)})
+			Processes: r.ProcessList, Backoffs: backoffsFrom(r.Backoffs), Builds: r.Builds})
 		return heartbeatReplyTo(done, h), err
 	case actionRuntime:
 		runtime, err := s.connection.RuntimeConfiguration()

@@ -53,6 +53,8 @@ const (
 	maxCertificateRequest = 8 << 10 // bytes
 
 	maxProcesses = 1000 // of an instance, those that end included
+	// MaxVersions is the maximum number of elements of Instance.Versions.
+	MaxVersions = 20
 	// MaxOutdated is the maximum number of ids in InstanceState.Outdated.
 	MaxOutdated = 50
 
@@ -108,6 +110,7 @@ type Instance struct {
 	ID        string    `json:"id"`
 	Fleet     string    `json:"fleet"`
 	Build     Build     `json:"build"`
+	Versions  []Build   `json:"versions,omitempty"`  // further builds, of which the service requests processes
 	Runtime   []Process `json:"runtime"`             // to be checked first; its agent reads it anew
 	MilliCPUs int32     `json:"milliCpus,omitempty"` // its share of the machine; 0: unlimited
 	MemoryMiB int64     `json:"memoryMiB,omitempty"` // its limit; 0: none
@@ -175,6 +178,14 @@ type InstanceState struct {
 	// Outdated are ids of processes that run, and were started from an earlier build than Build. Further ones may
 	// follow in later reports.
 	Outdated []string `json:"outdated,omitempty"`
+	// Versions are those of Instance.Versions that are ready or have failed.
+	Versions []VersionState `json:"versions,omitempty"`
+}
+
+// A VersionState is the state of a build besides that of an instance.
+type VersionState struct {
+	Build   string   `json:"build"`             // its id
+	Failure *Failure `json:"failure,omitempty"` // nil: processes can be started from it
 }
 
 // A Failure is why an instance has failed or waits.
@@ -392,8 +403,21 @@ func (s *InstanceState) check() error {
 	if len(s.Outdated) > MaxOutdated || slices.ContainsFunc(s.Outdated, tooLong) {
 		return fmt.Errorf("outdated may have %d ids of at most %d bytes", MaxOutdated, maxName)
 	}
-	if f := s.Failure; f != nil && (len(f.Code) > maxName || len(f.Message) > maxText) {
+	if len(s.Versions) > MaxVersions {
+		return fmt.Errorf("versions may have %d elements", MaxVersions)
+	}
+	for i := range s.Versions {
+		if v := &s.Versions[i]; tooLong(v.Build) || v.Failure.tooLong() {
+			return fmt.Errorf("an element of versions may have an id of %d bytes and a failure with a message of %d",
+				maxName, maxText)
+		}
+	}
+	if s.Failure.tooLong() {
 		return fmt.Errorf("a failure may have a code of %d bytes and a message of %d", maxName, maxText)
 	}
 	return nil
+}
+
+func (f *Failure) tooLong() bool {
+	return f != nil && (len(f.Code) > maxName || len(f.Message) > maxText)
 }

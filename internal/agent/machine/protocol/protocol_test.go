@@ -32,13 +32,14 @@ func TestMessages(t *testing.T) {
 		{&challenge, false},
 		{&Wanted{3, true, []Instance{}, 10, 30}, false},
 		{&Wanted{4, false, []Instance{{ID: "i-1", Fleet: "fleet-1", Build: Build{"build-1", "ab", "cd", 9, "/x"},
-			Runtime: []Process{{"/local/game/g", "{port}", 2}}, MilliCPUs: 2000, MemoryMiB: 4096, Ends: true,
-			LogPath: "/y"}}, 10, 30}, false},
+			Versions: []Build{{"build-2", "ef", "", 8, "/z"}}, Runtime: []Process{{"/local/game/g", "{port}", 2}},
+			MilliCPUs: 2000, MemoryMiB: 4096, Ends: true, LogPath: "/y"}}, 10, 30}, false},
 		{&Refused{"AccessDeniedException", "no", true}, false},
 		{&Token{Instance: "i-1", Token: "t", Expires: 9, SDK: "wss://h", Agent: "wss://h/agent"}, false},
 		{signed(challenge, "box"), true},
 		{&Observed{3, offer, new(0.5), new(int64(512)), []InstanceState{{"i-1", Failed, "build-1", true, 0,
-			&Failure{"FLEET_ACTIVATION_FAILED", "no"}, []string{"p-1"}}}}, true},
+			&Failure{"FLEET_ACTIVATION_FAILED", "no"}, []string{"p-1"}, []VersionState{{"build-2", nil},
+				{"build-3", &Failure{"GENERIC_EVENT", "full"}}}}}}, true},
 		{&TokenRequest{"i-1", []byte{1}}, true},
 		{&Observed{Offer: offer}, true},
 	} {
@@ -103,6 +104,10 @@ func TestRefusedMessages(t *testing.T) {
 		"unknown stage":  `{"type":"observed","instances":[{"id":"i-1","stage":"ASLEEP"}]}`,
 		"many outdated": `{"type":"observed","instances":[{"id":"i-1","stage":"RUNNING","outdated":[""` +
 			strings.Repeat(`,""`, MaxOutdated) + `]}]}`,
+		"many versions": `{"type":"observed","instances":[{"id":"i-1","stage":"RUNNING","versions":[{}` +
+			strings.Repeat(`,{}`, MaxVersions) + `]}]}`,
+		"long version": `{"type":"observed","instances":[{"id":"i-1","stage":"RUNNING","versions":[{"build":"` + long +
+			`"}]}]}`,
 		"no instance": `{"type":"tokenRequest"}`,
 		"many CPUs":   `{"type":"observed","offer":{"milliCpus":3000000000}}`,
 	} {
