@@ -17,7 +17,8 @@ func TestVersions(t *testing.T) {
 		{Fleet: "fleet-c", Locations: []string{"custom-a"}},
 		{Fleet: "fleet-d", Unusable: "Fleet fleet-d is NEW", Builds: map[string]string{"v3": "build-3"}},
 	}}
-	for version, want := range map[string]string{"": "fleet-a fleet-b fleet-c", "v1": "fleet-a fleet-c", "v2": "fleet-c"} {
+	for version, want := range map[string]string{"": "fleet-a fleet-b fleet-c", "v1": "fleet-a fleet-c",
+		"v2": "fleet-c"} {
 		r := &Request{Properties: []fleet.Property{{Key: "BuildVersion", Value: version}}}
 		c := Candidates(q, r, 0)
 		var got []string

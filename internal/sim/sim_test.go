@@ -183,7 +183,8 @@ func TestPlantedBugs(t *testing.T) {
 }
 
 // seldom are the facts that simulations without machines need not have.
-var seldom = []string{"FleetEventsDropped", "ConfigurationDiscarded", "ComputeClosed"}
+var seldom = []string{"FleetEventsDropped", "ConfigurationDiscarded", "ComputeClosed", "ProcessRequested",
+	"GameSessionHosted", "BuildsChanged"}
 
 // meetsEverything: all seeds together draw what leads to each fact, and each thing
 // that can go wrong.

@@ -149,12 +149,13 @@ func (i *instance) copyVersion(ctx context.Context, b protocol.Build) error {
 	return os.Rename(root+unfinished, root)
 }
 
-// dropVersions removes the files of builds that are not wanted, and that no game server has.
+// dropVersions removes the files of builds that are not wanted, and that no game server has. Until the agent of the
+// instance has reported its game servers, which it may have adopted, each build may have some.
 func (i *instance) dropVersions() {
 	var unused []string
 	i.m.mu.Lock()
 	for build := range i.versions {
-		used := i.wantsVersion(build)
+		used := i.wantsVersion(build) || i.dirs == nil
 		for _, dir := range i.dirs {
 			used = used || dir == i.versionRoot(build)
 		}

@@ -17,7 +17,8 @@ import (
 func TestVersions(t *testing.T) {
 	f := newFakeService(t)
 	i := instanceOf("i-1", f.build("build-1", packed{"bin/game", game, 0}), process(1, ""))
-	f.run()
+	keep := func(c *Config) { c.Keep = true }
+	stop := f.run(keep)
 	f.wantInstances(i)
 	f.awaitProcesses("i-1", 1)
 	own := f.awaitStarts(1)[0]
@@ -47,8 +48,14 @@ func TestVersions(t *testing.T) {
 	if !strings.HasSuffix(requested.dir, "version-build-2") {
 		t.Errorf("the requested process was started in %s", requested.dir)
 	}
+	stop()
+	f.mu.Lock()
+	f.observed = protocol.Observed{}
+	f.mu.Unlock()
 	i.Versions = nil
 	f.wantInstances(i)
+	f.run() // it adopts the process
+	f.awaitProcesses("i-1", 1)
 	f.eventually("no version is reported", func() bool { return len(f.state("i-1").Versions) == 0 })
 	if s := f.state("i-1"); len(s.Outdated) != 0 || s.Stage != protocol.Running || s.Failure != nil {
 		t.Errorf("the instance is %+v", s)

@@ -180,7 +180,8 @@ func TestRequests(t *testing.T) {
 				`"UnregisteredProcesses":["p2"]}`, "heartbeat Active  builds build-1+build-2"},
 		{`{"Action":"SendHeartbeat","RequestId":"h7","Status":"Active","Builds":[""]}`,
 			`{"Action":"SendHeartbeat","RequestId":"h7","StatusCode":400,"ErrorMessage":"InvalidRequestException: ` +
-				`Builds may have 20 elements of 1 to 128 bytes","UnhealthyProcesses":[],"UnregisteredProcesses":[]}`, ""},
+				`Builds may have 20 elements of 1 to 128 bytes","UnhealthyProcesses":[],"UnregisteredProcesses":[]}`,
+			""},
 		{`{"Action":"DescribeRuntimeConfiguration","RequestId":"d1"}`,
 			`{"Action":"DescribeRuntimeConfiguration","RequestId":"d1","StatusCode":200,"ServerProcesses":[` +
 				`{"LaunchPath":"/local/game/server","Parameters":"--port 7777","ConcurrentExecutions":3},` +
