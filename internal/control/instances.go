@@ -129,6 +129,7 @@ func (p *Plane) wantedInstances(view *catalog.State, machine string) (wanted []p
 			MilliCPUs: need.MilliCPUs, MemoryMiB: need.MemoryMiB,
 			Ends: i.Status == catalog.InstanceTerminating, LogPath: p.logPath(i.ID),
 			Runtime: machines.RuntimeOf(f.Runtime),
+			Role:    p.wantedRole(f), RoleFile: hasRoleFile(f),
 			Build: protocol.Build{ID: i.Build, SHA256: files.Hash, Tree: files.Tree, Size: files.Size,
 				Path: p.buildPath(i.ID, files.Hash)},
 		})
