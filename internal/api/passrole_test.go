@@ -46,12 +46,16 @@ func (p *passing) RoleARN(sent string) string {
 
 func (p *passing) Refused(string, access.Origin, string, error) {}
 
-func (p *passing) Recorded(*access.Identity, access.Origin, string, []string, error) (r audit.Record) { return r }
+func (p *passing) Recorded(*access.Identity, access.Origin, string, []string, error) (r audit.Record) {
+	return r
+}
 
 func (p *passing) Trail() *audit.Trail { return p.trail }
 
 // AppendARNs implements api.Resolver.
-func (p *passing) AppendARNs(_ context.Context, arns []string, _ string, _ []string) []string { return arns }
+func (p *passing) AppendARNs(_ context.Context, arns []string, _ string, _ []string) []string {
+	return arns
+}
 
 // TestPassRole: a fleet with a role can be created by callers that may pass on the role, whatever else they may do.
 func TestPassRole(t *testing.T) {
@@ -69,11 +73,12 @@ func TestPassRole(t *testing.T) {
 		created := false
 		p := &passing{trail: audit.New(audit.Config{Feed: memory.NewFeedAt(clock), Clock: clock,
 			Log: slog.New(slog.DiscardHandler)})}
-		endpoint := newEndpoint(t, api.Config{Access: p, Resolver: p, Handlers: []wire.Handler{wire.OpCreateFleet.Handle(
-			func(context.Context, *wire.CreateFleetInput) (*wire.CreateFleetOutput, error) {
-				created = true
-				return &wire.CreateFleetOutput{}, nil
-			})}})
+		create := func(context.Context, *wire.CreateFleetInput) (*wire.CreateFleetOutput, error) {
+			created = true
+			return &wire.CreateFleetOutput{}, nil
+		}
+		endpoint := newEndpoint(t, api.Config{Access: p, Resolver: p,
+			Handlers: []wire.Handler{wire.OpCreateFleet.Handle(create)}})
 		r := newRequest(wire.JSON, "http://h/", "CreateFleet", []byte(body))
 		sign(t, r, []byte(body))
 		w := do(endpoint, r)

@@ -47,8 +47,8 @@ func (p *Plane) instanceKeys(i *catalog.Instance) (*protocol.RoleKeys, error) {
 		SessionToken: t.SessionToken, Expires: t.Expires.UnixMilli()}, nil
 }
 
-// computeRole returns keys of the role of a compute: nil if it is no instance, or its fleet has no role. role is the ARN
-// that must be the fleet's; "": whatever it has.
+// computeRole returns keys of the role of a compute: nil if it is no instance, or its fleet has no role. The ARN role
+// must be the fleet's; "" is any.
 func (p *Plane) computeRole(room fleet.RoomID, compute, role, session string) (*processes.RoleKeys, error) {
 	view := p.Catalog()
 	i, ok := view.Instance(compute)

@@ -147,7 +147,7 @@ func TestInstanceRoleExpiry(t *testing.T) {
 func TestInstanceRoleRefused(t *testing.T) {
 	w := newWorld(t, withObjects(t))
 	w.role("closed", "")
-	w.role("people", `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":"*","Action":"sts:AssumeRole"}}`)
+	w.role("people", strings.Replace(trustsFleets, `{"Service":"gamelift.amazonaws.com"}`, `"*"`, 1))
 	build, _ := w.readyBuild(t)
 	b := w.box("box", 1)
 	for want, members := range map[string]object{

@@ -172,8 +172,8 @@ func New(cfg Config) (*Plane, error) {
 		Argon2id: cfg.Argon2id, Clock: cfg.Clock, Log: cfg.Log,
 	})
 	p.processes = processes.New(processes.Config{
-		Router: p.Router, Keys: p.Access, Allow: p.allowProcess, Role: p.computeRole, Skew: cfg.ClockSkew, Endpoint: cfg.SDKEndpoint,
-		Token:   secrets.AuthToken,
+		Router: p.Router, Keys: p.Access, Allow: p.allowProcess, Skew: cfg.ClockSkew, Endpoint: cfg.SDKEndpoint,
+		Token: secrets.AuthToken, Role: p.computeRole,
 		Players: p.describePlayerSessions, StartBackfill: p.startProcessBackfill, StopBackfill: p.stopProcessBackfill,
 		Clock: cfg.Clock, Log: cfg.Log,
 	})

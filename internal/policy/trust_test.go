@@ -128,8 +128,8 @@ func TestTrustsService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []*TrustRequest{{Principals: []string{GameLift}}, {Principals: []string{GameLift}, Federated: true},
-		{Principals: []string{"ec2.amazonaws.com"}, Service: true}} {
+	for _, r := range []*TrustRequest{{Principals: []string{GameLift}},
+		{Principals: []string{GameLift}, Federated: true}, {Principals: []string{"ec2.amazonaws.com"}, Service: true}} {
 		if r.Action = a; d.Trusts(r).Allowed {
 			t.Errorf("%+v is trusted", r)
 		}

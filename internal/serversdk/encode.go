@@ -67,8 +67,8 @@ type backfillTicket string
 
 func (t backfillTicket) appendTo(w *object) { w.text("TicketId", string(t)) }
 
-// roleCredentials answers GetFleetRoleCredentials. Those of a fleet without a role are empty: after an empty AccessKeyId
-// the SDKs do not ask again.
+// roleCredentials answers GetFleetRoleCredentials. Those of a fleet without a role are empty: after an empty
+// AccessKeyId the SDKs do not ask again.
 type roleCredentials processes.RoleKeys
 
 func roleCredentialsOf(k *processes.RoleKeys) roleCredentials {

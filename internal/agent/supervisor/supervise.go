@@ -114,6 +114,7 @@ func (s *supervision) launch(spec *Spec) error {
 		if err != nil {
 			return err
 		}
+		spec.User.give(w)
 		*to, theirs, s.pipes = w, append(theirs, w), append(s.pipes, r)
 	}
 	s.cgroup = spec.Cgroup
