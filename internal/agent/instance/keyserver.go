@@ -142,8 +142,9 @@ func (m *Instances) answerKeys(w http.ResponseWriter, r *http.Request) {
 		refuseKeys(w, http.StatusServiceUnavailable, "NotReady", "The agent has no keys of the role yet. Try again.")
 		return
 	}
-	_ = json.NewEncoder(w).Encode(struct{ AccessKeyId, SecretAccessKey, Token, Expiration string }{ // fails if the client has closed
-		k.AccessKeyID, k.SecretAccessKey, k.SessionToken, time.UnixMilli(k.Expires).UTC().Format(time.RFC3339)})
+	answer := struct{ AccessKeyId, SecretAccessKey, Token, Expiration string }{
+		k.AccessKeyID, k.SecretAccessKey, k.SessionToken, time.UnixMilli(k.Expires).UTC().Format(time.RFC3339)}
+	_ = json.NewEncoder(w).Encode(answer) // fails if the client has closed
 }
 
 func refuseKeys(w http.ResponseWriter, status int, code, message string) {

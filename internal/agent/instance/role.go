@@ -140,8 +140,8 @@ func (i *instance) fetchKeys(ctx context.Context, file bool) error {
 func keysFile(k *protocol.RoleKeys) []byte {
 	var text strings.Builder
 	for _, profile := range []string{"default", roleProfile} {
-		fmt.Fprintf(&text, "[%s]\naws_access_key_id = %s\naws_secret_access_key = %s\naws_session_token = %s\n", profile,
-			k.AccessKeyID, k.SecretAccessKey, k.SessionToken)
+		fmt.Fprintf(&text, "[%s]\naws_access_key_id = %s\naws_secret_access_key = %s\naws_session_token = %s\n",
+			profile, k.AccessKeyID, k.SecretAccessKey, k.SessionToken)
 	}
 	return []byte(text.String())
 }

@@ -133,8 +133,8 @@ func fetch(t *testing.T, url, token string) (status int, answer struct{ AccessKe
 	return got.StatusCode, answer
 }
 
-// TestServedKeys: the token of an instance gets its keys, and no others, as long as they are valid. Port and tokens stay
-// the same when the agent is started again.
+// TestServedKeys: the token of an instance gets its keys, and no others, as long as they are valid. Port and tokens
+// stay the same when the agent is started again.
 func TestServedKeys(t *testing.T) {
 	data := t.TempDir()
 	s, m := newKeyIssuer(t, data, "i-1", "i-2")
