@@ -411,8 +411,8 @@ func (i *instance) serve() {
 			API: &compute{i}, Fleet: i.wanted().Fleet, Compute: i.id, Data: i.dir, Supervisor: i.m.cfg.Supervisor,
 			Cgroup: limits, MemoryMiB: i.wanted().MemoryMiB, NoNewPrivs: true, Ports: i.m.ports,
 			Environ: environ, User: i.m.cfg.User, Place: i.programOf, Held: i.m.drained, Replaced: i.replaced,
-			End: i.quits, Observe: i.observe, Telemetry: i.m.cfg.Telemetry, Keep: true, TLS: i.m.cfg.TLS, Clock: i.m.cfg.Clock,
-			Log: i.m.cfg.Log.With("instance", i.id),
+			End: i.quits, Observe: i.observe, Telemetry: i.m.cfg.Telemetry, Keep: true, TLS: i.m.cfg.TLS,
+			Clock: i.m.cfg.Clock, Log: i.m.cfg.Log.With("instance", i.id),
 		})
 		select {
 		case <-i.serving.Done():

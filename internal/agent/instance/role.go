@@ -88,7 +88,7 @@ func (i *instance) keysPath() string { return filepath.Join(i.dir, credentialsNa
 func (i *instance) renewKeys(ctx context.Context, file bool, has chan<- struct{}) {
 	pause := firstKeys
 	for {
-		wait := lastKeys
+		var wait time.Duration
 		if err := i.fetchKeys(ctx, file); err != nil {
 			if ctx.Err() != nil {
 				return
