@@ -29,11 +29,12 @@ type machineFlags struct {
 	cpus               float64
 	memory             int64
 	hostPaths, hardCPU bool
+	runAs              string
 }
 
 // machineOptions need --machine.
 var machineOptions = []string{"service", "token-file", "name", "ip", "dns", "cpus", "memory", "allow-host-paths",
-	"hard-cpu"}
+	"hard-cpu", "run-as"}
 
 func (m *machineFlags) addFlags(command *cobra.Command) {
 	f := command.Flags()
@@ -51,6 +52,8 @@ func (m *machineFlags) addFlags(command *cobra.Command) {
 		"with --machine: fleets may start programs of this machine, not only those of their build")
 	f.BoolVar(&m.hardCPU, "hard-cpu", false,
 		"with --machine: give an instance no more than its CPUs, also where others are idle")
+	f.StringVar(&m.runAs, "run-as", "",
+		"with --machine, as root: USER[:GROUP] that runs game servers and installers (default the agent's)")
 }
 
 // runMachine runs the agent of a machine.
@@ -59,9 +62,13 @@ func (f *agentFlags) runMachine(ctx context.Context) error {
 	if err != nil {
 		return &misuseError{err}
 	}
+	asUser, environ, err := runAs(f.machine.runAs, f.environ)
+	if err != nil {
+		return &misuseError{err}
+	}
 	instances := instance.Config{Data: c.Data, Service: c.Service, TLS: c.TLS, LowPort: int(c.Offer.PortFirst),
-		HighPort: int(c.Offer.PortLast), Environ: f.environ, HostPaths: f.machine.hostPaths, Keep: f.keep, Log: c.Log,
-		HardCPU: f.machine.hardCPU, Cgroups: delegated(c.Log)}
+		HighPort: int(c.Offer.PortLast), Environ: environ, HostPaths: f.machine.hostPaths, Keep: f.keep, Log: c.Log,
+		User: asUser, HardCPU: f.machine.hardCPU, Cgroups: delegated(c.Log)}
 	if instances.Supervisor, err = supervisors(); err != nil {
 		return err
 	}

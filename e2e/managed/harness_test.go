@@ -90,21 +90,39 @@ func newWorld(t *testing.T, agentArgs ...string) *world {
 	w.client = gamelift.New(gamelift.Options{Region: region,
 		BaseEndpoint: aws.String(w.environ["AWS_ENDPOINT_URL_GAMELIFT"]),
 		Credentials:  mustertest.StaticKey(w.environ["AWS_ACCESS_KEY_ID"], w.environ["AWS_SECRET_ACCESS_KEY"])})
-	var environ []string
-	for name, value := range w.environ {
-		environ = append(environ, name+"="+value)
-	}
-	w.cli = clients.AWSCLI(t, environ)
+	w.cli = clients.AWSCLI(t, w.variables())
 	token := filepath.Join(data, "token")
-	made := exec.Command(path, "machine", "token", "create", "--location", region)
-	made.Env = append(os.Environ(), environ...)
-	text, err := made.Output()
-	if err = errors.Join(err, os.WriteFile(token, text, 0o600)); err != nil {
-		t.Fatalf("join token: %v, %s", err, text)
+	text := w.muster("machine", "token", "create", "--location", region)
+	if err = os.WriteFile(token, text, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	w.startAgent(append(agentArgs, "--token-file", token)...)
 	w.agent.Await(t.Context(), func() bool { return w.agent.Log.Says("connected", "machine=") })
 	return w
+}
+
+// variables returns those of muster.env, NAME=value each.
+func (w *world) variables() (all []string) {
+	for name, value := range w.environ {
+		all = append(all, name+"="+value)
+	}
+	return all
+}
+
+// muster runs a command of the program for the service, and returns its standard output.
+func (w *world) muster(args ...string) []byte {
+	w.Helper()
+	path, err := build()
+	if err != nil {
+		w.Fatal(err)
+	}
+	command := exec.Command(path, args...)
+	command.Env = append(os.Environ(), w.variables()...)
+	out, err := command.Output()
+	if err != nil {
+		w.Fatalf("muster %v: %v, %s", args, err, out)
+	}
+	return out
 }
 
 func (w *world) startService() {

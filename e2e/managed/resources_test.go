@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,6 +24,7 @@ func TestResources(t *testing.T) {
 	w := newWorld(t)
 	tags := []types.Tag{{Key: aws.String("stage"), Value: aws.String("test")}}
 	build := w.buildFromBucket(tags)
+	role := w.gameRole(build)
 
 	permission := types.IpPermission{FromPort: aws.Int32(20000), ToPort: aws.Int32(29999),
 		IpRange: aws.String("0.0.0.0/0"), Protocol: types.IpProtocolUdp}
@@ -31,7 +33,7 @@ func TestResources(t *testing.T) {
 		EC2InstanceType: types.EC2InstanceTypeC5Large, FleetType: types.FleetTypeOnDemand, Tags: tags,
 		CertificateConfiguration:       &types.CertificateConfiguration{CertificateType: types.CertificateTypeDisabled},
 		EC2InboundPermissions:          []types.IpPermission{permission},
-		InstanceRoleArn:                aws.String("arn:aws:iam::123456789012:role/game"),
+		InstanceRoleArn:                &role,
 		MetricGroups:                   []string{"arena"},
 		NewGameSessionProtectionPolicy: types.ProtectionPolicyFullProtection,
 		ResourceCreationLimitPolicy: &types.ResourceCreationLimitPolicy{NewGameSessionsPerCreator: aws.Int32(5),
@@ -99,6 +101,19 @@ func (w *world) buildFromBucket(tags []types.Tag) *types.Build {
 	return build
 }
 
+// gameRole creates the role of the fleet's instances, in the account of a build, and returns its ARN.
+func (w *world) gameRole(build *types.Build) string {
+	w.Helper()
+	trust := filepath.Join(w.TempDir(), "trust.json")
+	err := os.WriteFile(trust, []byte(`{"Version":"2012-10-17","Statement":{"Effect":"Allow",`+
+		`"Principal":{"Service":"gamelift.amazonaws.com"},"Action":"sts:AssumeRole"}}`), 0o600)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.muster("role", "put", "game", "--policy", "GameLiftReadOnly", "--trust", trust)
+	return "arn:aws:iam::" + strings.Split(*build.BuildArn, ":")[4] + ":role/game"
+}
+
 // archive writes a zip file with the arena's game server.
 func (w *world) archive(path string) error {
 	server, err := os.ReadFile(filepath.Join(binaries, "server"))
@@ -126,7 +141,7 @@ func (w *world) checkFleet(created *types.FleetAttributes, build *types.Build) {
 	limits := f.ResourceCreationLimitPolicy
 	if *f.FleetArn != *created.FleetArn || aws.ToString(f.BuildId) != *build.BuildId || *f.Name != "Arena" ||
 		*f.Description != "four players" || f.FleetType != types.FleetTypeOnDemand ||
-		aws.ToString(f.InstanceRoleArn) != "arn:aws:iam::123456789012:role/game" || f.MetricGroups[0] != "arena" ||
+		aws.ToString(f.InstanceRoleArn) != *created.InstanceRoleArn || f.MetricGroups[0] != "arena" ||
 		f.NewGameSessionProtectionPolicy != types.ProtectionPolicyFullProtection ||
 		f.OperatingSystem != types.OperatingSystemAmazonLinux2023 || f.InstanceType != types.EC2InstanceTypeC5Large ||
 		*limits.NewGameSessionsPerCreator != 5 || *limits.PolicyPeriodInMinutes != 1 ||

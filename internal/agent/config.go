@@ -15,6 +15,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/agent/plan"
+	"github.com/muster-gg/muster/internal/agent/supervisor"
 )
 
 // Errors of an API. All others are worth another attempt.
@@ -84,6 +85,8 @@ type Config struct {
 	Cgroup     string
 	MemoryMiB  int64
 	NoNewPrivs bool
+	// User runs the game servers; nil: that of the agent. It must be able to reach their programs and directories.
+	User *supervisor.User
 	// NoticeFile announces the end of the machine: a time in ISO 8601. "": none.
 	NoticeFile string
 	// End ends the compute when it is closed, as if the service had ended it: the service asks the game servers to

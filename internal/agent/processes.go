@@ -234,7 +234,7 @@ func (a *agent) launch(ctx context.Context, s plan.Start, program, workDir strin
 	record := supervisor.Record{ID: s.ID, Fleet: a.cfg.Fleet, Compute: a.cfg.Compute, Entry: s.Entry, Port: s.Port,
 		Build: s.Build, WorkDir: workDir, Started: now}
 	spec := supervisor.Spec{Program: program, Args: arguments(s), Dir: workDir, Env: a.environment(s, token),
-		NoNewPrivs: a.cfg.NoNewPrivs}
+		NoNewPrivs: a.cfg.NoNewPrivs, User: a.cfg.User}
 	if a.cfg.Cgroup != "" {
 		spec.Cgroup = filepath.Join(a.cfg.Cgroup, s.ID)
 	}

@@ -17,6 +17,7 @@ type Access interface {
 	IdentityOf(sigv4.Caller) *access.Identity
 	AllowsAll(*access.Identity, policy.Action) bool
 	Decide(*access.Identity, access.Origin, access.Call) error
+	RoleARN(sent string) string
 	Refused(keyID string, from access.Origin, name string, err error)
 	Recorded(id *access.Identity, from access.Origin, name string, resources []string, err error) audit.Record
 	Trail() *audit.Trail
@@ -32,7 +33,8 @@ type bound struct {
 	wire.Handler
 	action  policy.Action
 	names   []naming
-	changes bool // its calls are recorded
+	roles   []wire.Member // that name roles, which the caller must be allowed to pass on
+	changes bool          // its calls are recorded
 }
 
 // A naming is a member of an input that names resources.
@@ -47,6 +49,9 @@ func bind(h wire.Handler, managementOnly bool) bound {
 		changes: !action.ReadOnly() && !(managementOnly && action.OfGames())}
 	for _, m := range policy.Members(action) {
 		b.names = append(b.names, naming{h.Member(m.Name), m.Kind})
+	}
+	if h.Info.Name == wire.OpCreateFleet.Name {
+		b.roles = append(b.roles, h.Member("InstanceRoleArn"))
 	}
 	return b
 }
@@ -69,14 +74,34 @@ func (e *Endpoint) authorize(ctx context.Context, c *call, caller sigv4.Caller) 
 // decide decides a call of which all is known. all: the caller may make all calls of the operation.
 func (e *Endpoint) decide(ctx context.Context, c *call, all bool) error {
 	tags := e.name(ctx, c)
-	if all {
-		return nil
+	var err error
+	if !all {
+		err = e.access.Decide(c.identity, c.origin, access.Call{
+			Action: c.handler.action, Resources: c.resources, Tags: tags,
+		})
 	}
-	err := e.access.Decide(c.identity, c.origin, access.Call{
-		Action: c.handler.action, Resources: c.resources, Tags: tags,
-	})
+	if err == nil {
+		err = e.decidePassing(c)
+	}
 	c.denied = err != nil // Decide has recorded it
 	return err
+}
+
+var passRole, _ = policy.ActionOf("iam:PassRole")
+
+// decidePassing decides whether the caller may pass on the roles that a call names: the game servers of the new fleet
+// get their rights.
+func (e *Endpoint) decidePassing(c *call) error {
+	for _, m := range c.handler.roles {
+		for _, role := range c.input.AppendTexts(nil, m) {
+			err := e.access.Decide(c.identity, c.origin, access.Call{Action: passRole,
+				Resources: []string{e.access.RoleARN(role)}})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // name finds out what a call names. A body that could not be read names nothing.

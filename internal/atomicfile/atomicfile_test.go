@@ -35,6 +35,24 @@ func TestWriteReplacesAndLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestWriteFor: the file has its owner as soon as it has its name.
+func TestWriteFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	err := atomicfile.WriteFor(path, []byte("x"), 0o600, os.Getuid(), os.Getgid())
+	if runtime.GOOS == "windows" {
+		if err == nil {
+			t.Error("a file was given away")
+		}
+		return
+	}
+	if info, statErr := os.Stat(path); err != nil || statErr != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v, %v", err, statErr, info)
+	}
+	if os.Geteuid() != 0 && atomicfile.WriteFor(path, nil, 0o600, 0, 0) == nil {
+		t.Error("another user can give files to root")
+	}
+}
+
 func TestSyncDir(t *testing.T) {
 	dir := t.TempDir()
 	if err := atomicfile.SyncDir(dir); err != nil {

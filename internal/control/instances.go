@@ -130,6 +130,7 @@ func (p *Plane) wantedInstances(view *catalog.State, machine string) (wanted []p
 			Runtime:  machines.RuntimeOf(f.Runtime),
 			Build:    p.buildFor(i.ID, i.Build, f.Managed.Files),
 			Versions: p.versionsFor(i.ID, f),
+			Role:     p.wantedRole(f), RoleFile: hasRoleFile(f),
 		})
 	}
 	return wanted

@@ -205,6 +205,7 @@ func TestInstanceLimits(t *testing.T) {
 // TestManagedFleetAttributes: what a fleet was created with is shown.
 func TestManagedFleetAttributes(t *testing.T) {
 	w := newWorld(t, withObjects(t), withCA())
+	w.role("game", trustsFleets)
 	build, _ := w.readyBuild(t)
 	attributes := func(id string) any {
 		return at(w.must("DescribeFleetAttributes", object{"FleetIds": []string{id}}), "FleetAttributes", 0)
@@ -212,13 +213,13 @@ func TestManagedFleetAttributes(t *testing.T) {
 	a := attributes(w.managedFleet(build, object{"LogPaths": []string{"/local/game/logs"},
 		"PlayerGatewayMode":          "ENABLED",
 		"PlayerGatewayConfiguration": object{"GameServerIpProtocolSupported": "IPv4"},
-		"InstanceRoleArn":            "arn:aws:iam::111122223333:role/r", "RuntimeConfiguration": nil,
+		"InstanceRoleArn":            gameRole, "RuntimeConfiguration": nil,
 		"InstanceRoleCredentialsProvider": "SHARED_CREDENTIAL_FILE", "ServerLaunchPath": "/local/game/server",
 		"ServerLaunchParameters": "-x", "CertificateConfiguration": object{"CertificateType": "GENERATED"}}))
 	for member, want := range map[string]string{
 		"LogPaths": `["/local/game/logs"]`, "PlayerGatewayMode": `"ENABLED"`,
 		"PlayerGatewayConfiguration":      `{"GameServerIpProtocolSupported":"IPv4"}`,
-		"InstanceRoleArn":                 `"arn:aws:iam::111122223333:role/r"`,
+		"InstanceRoleArn":                 `"` + gameRole + `"`,
 		"InstanceRoleCredentialsProvider": `"SHARED_CREDENTIAL_FILE"`, "ServerLaunchPath": `"/local/game/server"`,
 		"ServerLaunchParameters": `"-x"`, "CertificateConfiguration": `{"CertificateType":"GENERATED"}`,
 		"FleetType": `"ON_DEMAND"`, "InstanceType": `"c5.large"`, "OperatingSystem": `"AMAZON_LINUX_2023"`,

@@ -76,6 +76,7 @@ type MachineTokenCreated struct {
 func newMachines(p *Plane) *machines.Machines {
 	c := machines.Config{Catalog: p.Router, RegionID: p.cfg.Region + "/" + p.secrets.RegionID(), Clock: p.cfg.Clock,
 		Log: p.cfg.Log, Wanted: p.wantedInstances, Token: p.instanceToken, Certify: p.certifyInstance,
+		Keys:     p.instanceKeys,
 		Outdated: p.endOutdated, Changed: p.wakeInstances}
 	if p.cfg.Cluster != nil {
 		c.Others = p.cfg.Cluster.Machines

@@ -16,6 +16,9 @@ func (p *Plane) createManagedFleet(ctx context.Context, in *wire.CreateFleetInpu
 	if err := p.checkManaged(in); err != nil {
 		return nil, err
 	}
+	if err := p.checkInstanceRole(in); err != nil {
+		return nil, err
+	}
 	b, err := p.findBuild(in.BuildId)
 	if err != nil {
 		return nil, err

@@ -174,12 +174,12 @@ func New(cfg Config) (*Plane, error) {
 	})
 	p.processes = processes.New(processes.Config{
 		Router: p.Router, Keys: p.Access, Allow: p.allowProcess, Skew: cfg.ClockSkew, Endpoint: cfg.SDKEndpoint,
-		Token:   secrets.AuthToken,
+		Token: secrets.AuthToken, Role: p.computeRole,
 		Players: p.describePlayerSessions, StartBackfill: p.startProcessBackfill, StopBackfill: p.stopProcessBackfill,
 		Clock: cfg.Clock, Log: cfg.Log,
 	})
 	p.agents = processes.NewAgents(processes.AgentsConfig{
-		Router: p.Router, Runtime: p.agentRuntime, Clock: cfg.Clock, Log: cfg.Log,
+		Router: p.Router, Runtime: p.agentRuntime, Role: p.computeRole, Clock: cfg.Clock, Log: cfg.Log,
 	})
 	p.machines = newMachines(p)
 	p.history = newHistory(p)

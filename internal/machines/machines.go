@@ -68,6 +68,8 @@ type Config struct {
 	// Certify returns a certificate for an instance by a certificate request in DER form, and that of the CA, in PEM
 	// form. The error is a *fault.Error. It is called only with Wanted.
 	Certify func(instance *catalog.Instance, request []byte) (certificate, root []byte, err error)
+	// Keys returns keys of the role of an instance. The error is a *fault.Error. It is called only with Wanted.
+	Keys func(instance *catalog.Instance) (*protocol.RoleKeys, error)
 	// Outdated is called with the ids of processes of an instance that were started from an earlier build. nil: nothing
 	// is.
 	Outdated func(ctx context.Context, instance *catalog.Instance, processes []string)
@@ -377,6 +379,9 @@ func (c *connection) Token(ctx context.Context, r *protocol.TokenRequest) *proto
 		if err == nil {
 			token.Certificate, token.Root = string(certificate), string(root)
 		}
+	}
+	if err == nil && r.RoleKeys {
+		token.RoleKeys, err = c.all.Keys(i)
 	}
 	if err != nil {
 		return &protocol.Token{Instance: r.Instance, Error: fault.Of(err).Message}

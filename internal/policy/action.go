@@ -11,8 +11,8 @@ import (
 const (
 	cloudwatchActions = "DescribeAlarms DescribeAlarmsForMetric GetMetricData GetMetricStatistics ListMetrics"
 	iamActions        = "CreateAccessKey CreateUser DeleteAccessKey DeleteUser DeleteUserPolicy" +
-		" GetAccessKeyLastUsed GetUser GetUserPolicy ListAccessKeys ListUserPolicies ListUsers PutUserPolicy" +
-		" UpdateAccessKey"
+		" GetAccessKeyLastUsed GetUser GetUserPolicy ListAccessKeys ListUserPolicies ListUsers PassRole" +
+		" PutUserPolicy UpdateAccessKey"
 	musterActions = "AssignmentDelete AssignmentPut AuditRead BackupCreate BuildRead ConsoleUse EndedSessionRead" +
 		" EventRead FleetBuildPut GameSessionRead GroupDelete GroupPut GroupRead KeyCreate KeyDelete KeyRead" +
 		" KeyUpdate LegacyRead LogRead MachineDelete MachineDrain MachineRead MachineTokenCreate MachineTokenDelete" +

@@ -12,15 +12,21 @@ type principals struct {
 	anyAWS    bool // {"AWS": "*"}
 	aws       []string
 	federated []string
+	services  []string
 }
+
+// GameLift is the principal that a trust policy names as Service so that the instances of fleets get keys of its role.
+const GameLift = "gamelift.amazonaws.com"
 
 // A TrustRequest is a call that assumes a role.
 type TrustRequest struct {
 	Action Action
 	// Principals are the names of the caller: its ARN, its role's ARN, the ARN of its account
-	// (arn:aws:iam::111122223333:root) and the number of its account; of a web identity the provider's name and ARN.
+	// (arn:aws:iam::111122223333:root) and the number of its account; of a web identity the provider's name and ARN; of
+	// a service its name.
 	Principals []string
 	Federated  bool // a web identity
+	Service    bool // a service, such as GameLift
 	// Values is as in Request. The claims of a web identity are <issuer>:sub and <issuer>:aud, with the issuer as in
 	// the Principal of the policy.
 	Values func(key string) (values []string, ok bool)
@@ -28,8 +34,8 @@ type TrustRequest struct {
 
 // Trusts decides whether a trust policy lets the caller assume its role. Decision.Policy is "".
 //
-// The principal "*" is everyone, but in an Allow statement no web identity: a policy trusts only the providers that it
-// names.
+// The principal "*" is everyone, but in an Allow statement neither a web identity nor a service: a policy trusts only
+// the providers and services that it names.
 func (d *Document) Trusts(r *TrustRequest) Decision {
 	best, by := unmatched, (*statement)(nil)
 	for i := range d.statements {
@@ -48,6 +54,8 @@ func (p *principals) match(r *TrustRequest, deny bool) bool {
 		return false
 	case r.Federated:
 		return p.everyone && deny || intersect(p.federated, r.Principals)
+	case r.Service:
+		return p.everyone && deny || intersect(p.services, r.Principals)
 	}
 	return p.everyone || p.anyAWS || intersect(p.aws, r.Principals)
 }
@@ -66,7 +74,7 @@ func intersect(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// principals reads the element Principal: "*", or an object with AWS and Federated.
+// principals reads the element Principal: "*", or an object with AWS, Federated and Service.
 func (p *parser) principals(v any) (*principals, error) {
 	const element = "Principal"
 	out := new(principals)
@@ -86,8 +94,8 @@ func (p *parser) principals(v any) (*principals, error) {
 	}
 	for _, kind := range kinds {
 		at := element + " " + kind.name
-		if kind.name != "AWS" && kind.name != "Federated" {
-			return nil, p.unknown(at, "there is no such kind of principal: use AWS or Federated")
+		if kind.name != "AWS" && kind.name != "Federated" && kind.name != "Service" {
+			return nil, p.unknown(at, "there is no such kind of principal: use AWS, Federated or Service")
 		}
 		names, err := p.texts(at, kind.value)
 		if err != nil {
@@ -104,6 +112,13 @@ func (p *parser) principals(v any) (*principals, error) {
 
 func (p *parser) principal(out *principals, kind, name string) error {
 	at := "Principal " + kind
+	if kind == "Service" {
+		if name != GameLift {
+			return p.unknown(at, "%q is no service of this region: use %s", name, GameLift)
+		}
+		out.services = append(out.services, name)
+		return nil
+	}
 	if kind == "Federated" {
 		issuer, ok := issuerOf(name)
 		if !ok {

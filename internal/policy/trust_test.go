@@ -99,6 +99,43 @@ func TestTrusts(t *testing.T) {
 	}
 }
 
+// TestTrustsService: a service may assume the roles that name it.
+func TestTrustsService(t *testing.T) {
+	statement := func(effect, principal string) string {
+		return `{"Effect":"` + effect + `","Principal":` + principal + `,"Action":"sts:AssumeRole"}`
+	}
+	const service = `{"Service":"gamelift.amazonaws.com"}`
+	a, _ := ActionOf("sts:AssumeRole")
+	for statements, want := range map[string]string{
+		statement("Allow", service): allowed,
+		statement("Allow", `{"AWS":"`+ada+`","Service":["gamelift.amazonaws.com"]}`): allowed,
+		statement("Allow", `"*"`):                                            denied,
+		statement("Allow", `{"AWS":"*"}`):                                    denied,
+		statement("Allow", service) + "," + statement("Deny", `"*"`):         explicit,
+		statement("Allow", service) + "," + statement("Deny", service):       explicit,
+		statement("Allow", service) + "," + statement("Deny", `{"AWS":"*"}`): allowed,
+	} {
+		d, err := ParseTrust(document(statements))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Trusts(&TrustRequest{Action: a, Principals: []string{GameLift}, Service: true}); outcomeOf(got) !=
+			want {
+			t.Errorf("%s: %+v, want %s", statements, got, want)
+		}
+	}
+	d, err := ParseTrust(document(statement("Allow", service)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*TrustRequest{{Principals: []string{GameLift}},
+		{Principals: []string{GameLift}, Federated: true}, {Principals: []string{"ec2.amazonaws.com"}, Service: true}} {
+		if r.Action = a; d.Trusts(r).Allowed {
+			t.Errorf("%+v is trusted", r)
+		}
+	}
+}
+
 // TestIdentityPolicyTrustsNobody holds that a document of the other kind lets nobody in.
 func TestIdentityPolicyTrustsNobody(t *testing.T) {
 	d := mustParse(t, document(`{"Effect":"Allow","Action":"*","Resource":"*"}`))
@@ -120,7 +157,9 @@ func TestTrustRefused(t *testing.T) {
 		{`"Action":"sts:AssumeRole","Principal":{"AWS":[]}`, "the list is empty"},
 		{`"Action":"sts:AssumeRole","Principal":{"AWS":5}`, "expected a string"},
 		{`"Action":"sts:AssumeRole","Principal":{"AWS":"*","AWS":"*"}`, "is there twice"},
-		{`"Action":"sts:AssumeRole","Principal":{"Service":"ec2.amazonaws.com"}`, "there is no such kind of principal"},
+		{`"Action":"sts:AssumeRole","Principal":{"Service":"ec2.amazonaws.com"}`, "no service of this region"},
+		{`"Action":"sts:AssumeRole","Principal":{"Service":"*"}`, "no service of this region"},
+		{`"Action":"sts:AssumeRole","Principal":{"CanonicalUser":"x"}`, "there is no such kind of principal"},
 		{`"Action":"sts:AssumeRole","Principal":{"AWS":"ada"}`, "neither"},
 		{`"Action":"sts:AssumeRole","Principal":{"AWS":"11112222333x"}`, "neither"},
 		{`"Action":"sts:AssumeRole","Principal":{"AWS":"arn:aws:iam::1:user/*"}`, "wildcards match nothing"},

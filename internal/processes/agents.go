@@ -43,6 +43,8 @@ type AgentConnection interface {
 	Heartbeat(ctx context.Context, b AgentHeartbeat) (AgentHealth, error)
 	// RuntimeConfiguration returns what the agent has to run. It is NotFound if the fleet has none.
 	RuntimeConfiguration() (*wire.RuntimeConfiguration, error)
+	// RoleCredentials returns keys of the role of the fleet for a session of that name; nil if it has none.
+	RoleCredentials(session string) (*RoleKeys, error)
 	// ProcessExited reports the end of a process that the agent has started, or could not start. detail is a sentence
 	// for people; "": none. It can be repeated.
 	ProcessExited(ctx context.Context, process, reason, detail string) error
@@ -134,6 +136,9 @@ type AgentsConfig struct {
 
 	// Runtime returns the runtime configuration of a fleet, or a NotFound fault.
 	Runtime func(fleetID string) (*wire.RuntimeConfiguration, error)
+
+	// Role is as in Config.
+	Role func(room fleet.RoomID, compute, role, session string) (*RoleKeys, error)
 }
 
 // Agents are the connections of agents to this node. What an agent must know follows from the state of its room: a
@@ -569,6 +574,11 @@ func (s *computeState) health(processes []string) AgentHealth {
 // RuntimeConfiguration implements AgentConnection.
 func (a *agent) RuntimeConfiguration() (*wire.RuntimeConfiguration, error) {
 	return a.all.Runtime(string(a.key.room.Fleet))
+}
+
+// RoleCredentials implements AgentConnection.
+func (a *agent) RoleCredentials(session string) (*RoleKeys, error) {
+	return a.all.Role(a.key.room, a.key.name, "", session)
 }
 
 // ProcessExited implements AgentConnection.

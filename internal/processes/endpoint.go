@@ -2,9 +2,11 @@ package processes
 
 import (
 	"context"
+	"regexp"
 	"time"
 
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A Connection answers for one server process that is connected over one socket. All methods are asynchronous: done is
@@ -26,10 +28,38 @@ type Connection interface {
 	StopMatchBackfill(gameSessionArn, configurationArn, ticket string, done func(error))
 	// ComputeCertificate returns the certificate file given when the compute was registered, or "", and the compute.
 	ComputeCertificate(done func(path, compute string, err error))
+	// RoleCredentials returns keys of the role of the fleet, which has the ARN role, for a session of that name; nil if
+	// it has none. AccessDenied for another role.
+	RoleCredentials(role, session string, done func(*RoleKeys, error))
 	// Terminate reports that the process ends by itself (TerminateServerProcess).
 	Terminate(done func(error))
 	// Disconnected reports that the socket has closed. It returns at once.
 	Disconnected()
+}
+
+// RoleKeys are temporary keys of the role of a fleet.
+type RoleKeys struct {
+	AssumedRoleUserArn, AssumedRoleID          string
+	AccessKeyID, SecretAccessKey, SessionToken string
+
+	Expires time.Time
+}
+
+// maxRoleARN is the maximum length of a role's ARN. Source: server SDK 5, GetFleetRoleCredentialsRequest.
+const maxRoleARN = 256
+
+// sessionName is the form of a name of a role session. Source: STS API reference, AssumeRole.
+var sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
+
+// CheckRoleSession returns an InvalidRequest for a role or session name that cannot be one. "" is none.
+func CheckRoleSession(role, session string) error {
+	switch {
+	case len(role) > maxRoleARN:
+		return fault.New(fault.InvalidRequest, "RoleArn may have at most %d characters", maxRoleARN)
+	case session != "" && !sessionName.MatchString(session):
+		return fault.New(fault.InvalidRequest, "RoleSessionName must have 2 to 64 letters, digits or _+=,.@-")
+	}
+	return nil
 }
 
 // Connector opens connections. Connections implements it.

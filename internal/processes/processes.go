@@ -32,6 +32,9 @@ type Config struct {
 	// Token returns the text of a compute's auth token.
 	Token func(room fleet.RoomID, compute string, serial uint64) string
 
+	// Role returns keys of the role of a compute's fleet; nil if it has none. The error is a *fault.Error.
+	Role func(room fleet.RoomID, compute, role, session string) (*RoleKeys, error)
+
 	// The operations of the API that a process may call. Players answers within one fleet; the game session of a
 	// backfill must be hosted by the process, and StartBackfill returns the ticket's id.
 	Players func(context.Context, *wire.DescribePlayerSessionsInput, fleet.ID) (

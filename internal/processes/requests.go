@@ -223,6 +223,11 @@ func (n *connection) ComputeCertificate(done func(path, compute string, err erro
 	}, func(path string, err error) { done(path, compute, err) })
 }
 
+// RoleCredentials implements Connection.
+func (n *connection) RoleCredentials(role, session string, done func(*RoleKeys, error)) {
+	done(n.all.cfg.Role(n.key.Room, n.key.Process.Compute, role, session))
+}
+
 // inBackground passes what answer returns to done, in a goroutine; an error when the service has stopped.
 func inBackground[A any](n *connection, answer func(ctx context.Context) (A, error), done func(A, error)) {
 	started := n.all.router.Go(func() {

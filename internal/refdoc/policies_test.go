@@ -76,6 +76,7 @@ var otherResources = map[string]string{
 	"sts:GetSessionToken": "`*`", "sts:GetAccessKeyInfo": "`*`", "sts:GetCallerIdentity": "never asked",
 	"sts:AssumeRoleWithWebIdentity": "never asked: the trust policy of the role decides",
 	"iam:ListUsers":                 "`user/*`",
+	"iam:PassRole":                  "`role/{name}`",
 	"s3:ListAllMyBuckets":           "`*`", "s3:AbortMultipartUpload": s3Object, "s3:DeleteObject": s3Object,
 	"s3:GetObject": s3Object, "s3:ListMultipartUploadParts": s3Object, "s3:PutObject": s3Object,
 }

@@ -67,7 +67,9 @@ func (s *socket) carryOut(r *request, x *exchange) {
 			s.answer(x, err, certificate{path, compute})
 		})
 	case "GetFleetRoleCredentials":
-		s.answer(x, nil, noCredentials{})
+		s.connection.RoleCredentials(r.RoleArn, r.RoleSessionName, func(k *processes.RoleKeys, err error) {
+			s.answer(x, err, roleCredentialsOf(k))
+		})
 	case "TerminateServerProcess":
 		s.connection.Terminate(func(err error) { s.terminateDone(x, err) })
 	case "StartMatchBackfill":
@@ -88,6 +90,9 @@ func (r *request) problem() error {
 	}
 	if missing := r.missing(); missing != "" {
 		return fault.New(fault.InvalidRequest, "%s must be given", missing)
+	}
+	if r.Action == "GetFleetRoleCredentials" {
+		return processes.CheckRoleSession(r.RoleArn, r.RoleSessionName)
 	}
 	return nil
 }

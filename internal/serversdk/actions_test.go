@@ -98,6 +98,19 @@ func TestActions(t *testing.T) {
 			ok("GetFleetRoleCredentials", "r",
 				`,"AssumedRoleUserArn":"","AssumedRoleId":"","AccessKeyId":"","SecretAccessKey":"",`+
 					`"SessionToken":"","Expiration":0`), nil},
+		{"role credentials of a managed fleet", goQuery,
+			`{"Action":"GetFleetRoleCredentials","RequestId":"r","RoleArn":"arn:aws:iam::1:role/game",` +
+				`"RoleSessionName":"fleet-1-i-1"}`, "",
+			ok("GetFleetRoleCredentials", "r",
+				`,"AssumedRoleUserArn":"arn:fleet-1-i-1","AssumedRoleId":"AROA1:fleet-1-i-1","AccessKeyId":"ASIA1",`+
+					`"SecretAccessKey":"secret","SessionToken":"token","Expiration":1767326645000`), nil},
+		{"credentials of another role", goQuery,
+			`{"Action":"GetFleetRoleCredentials","RequestId":"r","RoleArn":"arn:aws:iam::1:role/other"}`, "",
+			failed("GetFleetRoleCredentials", "r", 403, "AccessDeniedException: another role"), nil},
+		{"role credentials for a bad session name", goQuery,
+			`{"Action":"GetFleetRoleCredentials","RequestId":"r","RoleArn":"x","RoleSessionName":"a b"}`, "",
+			failed("GetFleetRoleCredentials", "r", 400,
+				"InvalidRequestException: RoleSessionName must have 2 to 64 letters, digits or _+=,.@-"), nil},
 		{"backfill", goQuery, `{"Action":"StartMatchBackfill","RequestId":"r","GameSessionArn":"g",` +
 			`"MatchmakingConfigurationArn":"c","TicketId":"","Players":[` +
 			`{"PlayerId":"p1","Team":"red","PlayerAttributes":{"skill":{"AttrType":"DOUBLE","N":23.0}},` +

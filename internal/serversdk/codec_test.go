@@ -83,7 +83,7 @@ func FuzzDecodeRequest(f *testing.F) {
 func FuzzReplyIsJSON(f *testing.F) {
 	f.Add("AcceptPlayerSession", "r1", "NotFoundException: \"quoted\"\u2028\x00")
 	f.Fuzz(func(t *testing.T, action, id, message string) {
-		data := reply{action: action, id: id, status: 404, message: message}.appendTo(nil, noCredentials{})
+		data := reply{action: action, id: id, status: 404, message: message}.appendTo(nil, roleCredentials{})
 		var back struct {
 			Action, RequestId, ErrorMessage string
 			StatusCode                      int

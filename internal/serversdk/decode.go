@@ -19,6 +19,7 @@ type request struct {
 	GameSessionID, PlayerSessionID, PlayerID                  string
 	GameSessionArn, ConfigurationArn, TicketID                string
 	PlayerSessionPolicy, PlayerSessionStatusFilter, NextToken string
+	RoleArn, RoleSessionName                                  string
 	LogPaths                                                  []string
 	Port, Limit                                               int32
 	HealthStatus                                              bool
@@ -58,7 +59,7 @@ var fieldNames = []string{
 	"Action", "RequestId", "SdkVersion", "SdkLanguage", "SdkToolName", "SdkToolVersion", "GameSessionId",
 	"PlayerSessionId", "PlayerId", "PlayerSessionPolicy", "PlayerSessionStatusFilter", "NextToken", "LogPaths", "Port",
 	"Limit", "HealthStatus",
-	"GameSessionArn", "MatchmakingConfigurationArn", "TicketId", "Players",
+	"GameSessionArn", "MatchmakingConfigurationArn", "TicketId", "Players", "RoleArn", "RoleSessionName",
 }
 
 // actions are the most frequent ones.
@@ -117,6 +118,10 @@ func (r *request) field(name string, l *jlexer.Lexer) bool {
 		r.known(&r.GameSessionArn, "GameSessionArn", l, r.hosted)
 	case "MatchmakingConfigurationArn":
 		r.text(&r.ConfigurationArn, "MatchmakingConfigurationArn", l)
+	case "RoleArn":
+		r.text(&r.RoleArn, "RoleArn", l)
+	case "RoleSessionName":
+		r.text(&r.RoleSessionName, "RoleSessionName", l)
 	case "TicketId":
 		r.text(&r.TicketID, "TicketId", l)
 	case "Players":

@@ -67,17 +67,28 @@ type backfillTicket string
 
 func (t backfillTicket) appendTo(w *object) { w.text("TicketId", string(t)) }
 
-// noCredentials answers GetFleetRoleCredentials: an Anywhere fleet has no role. After an empty AccessKeyId the SDKs do
-// not ask again.
-type noCredentials struct{}
+// roleCredentials answers GetFleetRoleCredentials. Those of a fleet without a role are empty: after an empty
+// AccessKeyId the SDKs do not ask again.
+type roleCredentials processes.RoleKeys
 
-func (noCredentials) appendTo(w *object) {
-	for _, name := range []string{
-		"AssumedRoleUserArn", "AssumedRoleId", "AccessKeyId", "SecretAccessKey", "SessionToken",
-	} {
-		w.text(name, "")
+func roleCredentialsOf(k *processes.RoleKeys) roleCredentials {
+	if k == nil {
+		return roleCredentials{}
 	}
-	w.integer("Expiration", 0)
+	return roleCredentials(*k)
+}
+
+func (k roleCredentials) appendTo(w *object) {
+	w.text("AssumedRoleUserArn", k.AssumedRoleUserArn)
+	w.text("AssumedRoleId", k.AssumedRoleID)
+	w.text("AccessKeyId", k.AccessKeyID)
+	w.text("SecretAccessKey", k.SecretAccessKey)
+	w.text("SessionToken", k.SessionToken)
+	expiration := int64(0)
+	if !k.Expires.IsZero() {
+		expiration = k.Expires.UnixMilli()
+	}
+	w.integer("Expiration", expiration)
 }
 
 // playerSessions answers DescribePlayerSessions.

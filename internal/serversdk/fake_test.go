@@ -6,8 +6,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/muster-gg/muster/internal/processes"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // fakeServers is a control plane that notes what it is asked. Its zero value
@@ -117,6 +119,18 @@ func (l *fakeLink) DescribePlayerSessions(
 }
 func (l *fakeLink) ComputeCertificate(done func(path, compute string, err error)) {
 	l.servers.logInfo("Certificate", func(err error) { done("/certs/host-1.pem", "host-1", err) })
+}
+func (l *fakeLink) RoleCredentials(role, session string, done func(*processes.RoleKeys, error)) {
+	switch role {
+	case "arn:aws:iam::1:role/game":
+		done(&processes.RoleKeys{AssumedRoleUserArn: "arn:" + session, AssumedRoleID: "AROA1:" + session,
+			AccessKeyID: "ASIA1", SecretAccessKey: "secret", SessionToken: "token",
+			Expires: time.UnixMilli(1767326645000)}, nil)
+	case "arn:aws:iam::1:role/other":
+		done(nil, fault.New(fault.AccessDenied, "another role"))
+	default:
+		done(nil, nil)
+	}
 }
 func (l *fakeLink) StartMatchBackfill(b processes.MatchBackfill, done func(string, error)) {
 	var players []string

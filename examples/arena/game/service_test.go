@@ -126,6 +126,8 @@ func (s *service) DescribePlayerSessions(
 	done(processes.PlayerSessionPage{}, nil)
 }
 
+func (*service) RoleCredentials(_, _ string, done func(*processes.RoleKeys, error)) { done(nil, nil) }
+
 func (s *service) ComputeCertificate(done func(path, compute string, err error)) { done("", "", nil) }
 func (s *service) Terminate(done func(error))                                    { s.note("terminate"); done(nil) }
 func (s *service) Disconnected()                                                 {}

@@ -154,7 +154,7 @@ func (b *builds) make(ctx context.Context, dir string, w protocol.Instance, stag
 	}
 	if installer := findInstaller(tree); installer != "" {
 		stage(protocol.Installing)
-		if err := b.install(ctx, dir, tree, installer); err != nil {
+		if err := b.installFor(ctx, dir, tree, installer); err != nil {
 			return false, err
 		}
 		installed = true

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
-	"github.com/muster-gg/muster/internal/atomicfile"
 )
 
 // The files of a certificate. Source: GameLift developer guide, GetComputeCertificate of managed fleets.
@@ -116,7 +115,7 @@ func (i *instance) certificate() *x509.Certificate {
 // fetchCertificate gets a certificate for the key of the instance, which does not leave the machine. The key stays the
 // same, so that a game server that reads its files meanwhile finds none that do not fit.
 func (i *instance) fetchCertificate(ctx context.Context) error {
-	if err := os.MkdirAll(i.certificatePath(""), 0o700); err != nil {
+	if err := i.m.makeDir(i.certificatePath("")); err != nil {
 		return err
 	}
 	key, err := i.certificateKey()
@@ -136,12 +135,12 @@ func (i *instance) fetchCertificate(ctx context.Context) error {
 		return errors.New("the certificate is not in PEM form")
 	}
 	for name, text := range map[string]string{rootFile: t.Root, chainFile: t.Certificate + t.Root} {
-		if err := atomicfile.Write(i.certificatePath(name), []byte(text), 0o600); err != nil {
+		if err := i.m.writeFile(i.certificatePath(name), []byte(text)); err != nil {
 			return err
 		}
 	}
 	i.log().Info("certificate of an instance issued")
-	return atomicfile.Write(i.certificatePath(certificateFile), []byte(t.Certificate), 0o600) // marks it as complete
+	return i.m.writeFile(i.certificatePath(certificateFile), []byte(t.Certificate)) // marks it as complete
 }
 
 // certificateKey reads the private key, or makes one.
@@ -164,5 +163,5 @@ func (i *instance) certificateKey() (crypto.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, atomicfile.Write(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)
+	return key, i.m.writeFile(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }

@@ -32,6 +32,10 @@ func (s *issuer) Token(context.Context, string) (protocol.Token, error) {
 	return protocol.Token{}, errNever
 }
 
+func (s *issuer) RoleKeys(context.Context, string) (protocol.RoleKeys, error) {
+	return protocol.RoleKeys{}, errNever
+}
+
 func (s *issuer) Changed() {}
 
 var errNever = errors.New("not now")

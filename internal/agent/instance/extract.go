@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	buildtree "github.com/muster-gg/muster/internal/builds"
 )
@@ -175,7 +176,12 @@ func cloneTree(ctx context.Context, tree, to string) error {
 	if err := os.RemoveAll(temporary); err != nil {
 		return err
 	}
-	err := filepath.WalkDir(tree, func(from string, d fs.DirEntry, err error) error {
+	root, err := os.OpenRoot(tree)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // only read
+	err = filepath.WalkDir(tree, func(from string, d fs.DirEntry, err error) error {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
@@ -183,7 +189,7 @@ func cloneTree(ctx context.Context, tree, to string) error {
 		if err != nil {
 			return err
 		}
-		return cloneEntry(from, filepath.Join(temporary, name), d)
+		return cloneEntry(root, name, filepath.Join(temporary, name), d)
 	})
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(temporary))
@@ -191,7 +197,7 @@ func cloneTree(ctx context.Context, tree, to string) error {
 	return os.Rename(temporary, to)
 }
 
-func cloneEntry(from, to string, d fs.DirEntry) error {
+func cloneEntry(root *os.Root, name, to string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if err != nil {
 		return err
@@ -200,7 +206,7 @@ func cloneEntry(from, to string, d fs.DirEntry) error {
 	case d.IsDir():
 		return os.MkdirAll(to, info.Mode().Perm()|0o700)
 	case info.Mode().Type() == fs.ModeSymlink:
-		target, err := os.Readlink(from)
+		target, err := root.Readlink(name)
 		if err != nil {
 			return err
 		}
@@ -208,19 +214,23 @@ func cloneEntry(from, to string, d fs.DirEntry) error {
 	case !info.Mode().IsRegular():
 		return nil // a socket or a pipe that the installer has left
 	}
-	if sharable(info.Mode()) && os.Link(from, to) == nil {
+	if sharable(info.Mode()) && os.Link(filepath.Join(root.Name(), name), to) == nil {
 		return nil
 	}
-	return copyFile(from, to, info.Mode().Perm())
+	return copyFile(root, name, to, info.Mode().Perm())
 }
 
-// copyFile copies a file. The copy shares extents where the file system can.
-func copyFile(from, to string, mode fs.FileMode) error {
-	source, err := os.Open(from)
+// copyFile copies a file. The copy shares extents where the file system can. What an installer has left running may
+// replace the file meanwhile, also by a link or a pipe.
+func copyFile(root *os.Root, name, to string, mode fs.FileMode) error {
+	source, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = source.Close() }() // only read
+	if info, err := source.Stat(); err != nil || !info.Mode().IsRegular() {
+		return errors.Join(err, fmt.Errorf("%s is no file any more", name))
+	}
 	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -37,8 +37,15 @@ import (
 // patience is how long a test waits for what happens at once on an idle machine.
 const patience = 30 * time.Second
 
-// TestMain is also the supervisors of the tests.
+// TestMain is also the supervisors and a game server of the tests.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "sdkgame" {
+		if err := playSDK(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if len(os.Args) > 2 && os.Args[1] == "supervise" {
 		if supervisor.Supervise(os.Args[2], os.Stdin, os.Stdout) != nil {
 			os.Exit(1)
@@ -243,9 +250,14 @@ func (f *fakeService) receive(conn *websocket.Conn, message any) {
 		if f.tokenAsked++; f.tokenAsked <= f.lostTokens {
 			return
 		}
-		_ = conn.WriteMessage(websocket.TextMessage, protocol.Encode(&protocol.Token{Instance: m.Instance, Token: "t",
-			Expires: time.Now().Add(time.Hour).UnixMilli(), SDK: "ws://sdk",
-			Agent: "ws" + strings.TrimPrefix(f.server.URL, "http") + "/agent"}))
+		expires := time.Now().Add(time.Hour).UnixMilli()
+		t := &protocol.Token{Instance: m.Instance, Token: "t", Expires: expires, SDK: "ws://sdk",
+			Agent: "ws" + strings.TrimPrefix(f.server.URL, "http") + "/agent"}
+		if m.RoleKeys {
+			t.RoleKeys = &protocol.RoleKeys{AccessKeyID: "ASIA-" + m.Instance, SecretAccessKey: "secret",
+				SessionToken: "token", Expires: expires}
+		}
+		_ = conn.WriteMessage(websocket.TextMessage, protocol.Encode(t))
 	}
 }
 

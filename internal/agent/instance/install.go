@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/muster-gg/muster/internal/agent/supervisor"
 )
 
 const (
@@ -34,6 +36,17 @@ func findInstaller(tree string) string {
 	return path
 }
 
+// installFor installs a build as the user that runs installers, which gets the files, and can reach them meanwhile.
+func (b *builds) installFor(ctx context.Context, dir, tree, installer string) (err error) {
+	if b.cfg.User != nil {
+		if err := errors.Join(b.cfg.giveTree(tree), os.Chmod(dir, passMode)); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.Chmod(dir, privateMode)) }()
+	}
+	return b.install(ctx, dir, tree, installer)
+}
+
 // install runs the installer of a build in its directory, and keeps the output.
 func (b *builds) install(ctx context.Context, dir, tree, installer string) error {
 	ctx, cancel := context.WithTimeout(ctx, installLimit)
@@ -50,6 +63,7 @@ func (b *builds) install(ctx context.Context, dir, tree, installer string) error
 	command.Dir, command.Env, command.WaitDelay = tree, b.cfg.Environ, outputDelay
 	command.Stdout, command.Stderr = output, output
 	groupOf(command)
+	supervisor.RunAs(command, b.cfg.User)
 	err := command.Run()
 	if ctx.Err() != nil {
 		err = ctx.Err()

@@ -34,6 +34,7 @@ type place struct {
 	Key       string `json:"key"`  // of the build on this machine
 	Root      int    `json:"root"` // number of the directory; 0: there is none
 	Installed bool   `json:"installed,omitempty"`
+	Owner     string `json:"owner,omitempty"` // of the files, as owner returns it
 }
 
 // An instance is one instance of a machine. The fields below the channels are protected by the lock of Instances.
@@ -66,10 +67,11 @@ type instance struct {
 	// versionFailures are why such builds could not be prepared, by id.
 	versionFailures map[string]*failure
 	dirs            map[string]string  // of the game servers, by id
-	obsolete        context.CancelFunc // ends the preparation of a build when another one is wanted; nil: there is none
+	obsolete        context.CancelFunc // ends the preparation of a build when another one is wanted; nil: none is prepared
 	state           protocol.InstanceState
 	failure         *failure // why it waits or cannot run, or why a new build could not replace another one
 	loop            *failure // a crash loop
+	keys            roleKeys
 }
 
 func newInstance(m *Instances, id string) *instance {
@@ -219,9 +221,9 @@ func (i *instance) stage(s protocol.Stage, installed bool) {
 
 // begin gets the instance ready to run.
 func (i *instance) begin(ctx context.Context) error {
-	if i.restore() {
+	if found, err := i.restore(); found || err != nil {
 		i.log().Info("instance found again")
-		return nil
+		return err
 	}
 	i.update(func() { i.state = protocol.InstanceState{ID: i.id, Stage: protocol.Waiting} })
 	if err := i.await(ctx); err != nil {
@@ -247,11 +249,17 @@ func (i *instance) begin(ctx context.Context) error {
 }
 
 // restore takes over what an earlier run has completed.
-func (i *instance) restore() bool {
+func (i *instance) restore() (found bool, err error) {
 	var p place
 	text, err := os.ReadFile(filepath.Join(i.dir, recordFile))
 	if err != nil || json.Unmarshal(text, &p) != nil || p.Root == 0 {
-		return false
+		return false, nil
+	}
+	if owner := i.m.owner(); owner != "" && p.Owner != owner { // of a run for another user
+		p.Owner = owner
+		if err := errors.Join(i.m.giveTree(i.root(p.Root)), i.record(p)); err != nil {
+			return true, err
+		}
 	}
 	i.update(func() {
 		i.begun = true
@@ -262,7 +270,16 @@ func (i *instance) restore() bool {
 			i.want.Fleet = p.Fleet
 		}
 	})
-	return true
+	return true, nil
+}
+
+// record writes the record of the instance.
+func (i *instance) record(p place) error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(i.dir, recordFile), text, 0o600)
 }
 
 // setPlace has new game servers run there. The lock is held.
@@ -355,21 +372,21 @@ func (i *instance) buildOf(ctx context.Context, w protocol.Instance, root int, s
 		return err
 	}
 	stage(protocol.Building, installed)
-	if err := os.MkdirAll(i.dir, 0o700); err != nil {
+	if err := i.m.makeDir(i.dir); err != nil {
 		return err
 	}
 	if err := cloneTree(ctx, tree, i.root(root)); err != nil {
 		return err
 	}
+	if err := i.m.giveTree(i.root(root)); err != nil {
+		return err
+	}
 	if err := syncTree(i.root(root)); err != nil { // before the record
 		return err
 	}
-	p := place{Fleet: w.Fleet, Build: w.Build.ID, Key: keyOf(w.Build), Root: root, Installed: installed}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.Write(filepath.Join(i.dir, recordFile), text, 0o600); err != nil {
+	p := place{Fleet: w.Fleet, Build: w.Build.ID, Key: keyOf(w.Build), Root: root, Installed: installed,
+		Owner: i.m.owner()}
+	if err := i.record(p); err != nil {
 		return err
 	}
 	i.update(func() {
@@ -402,14 +419,16 @@ func (i *instance) serve() {
 		defer func() { <-renewing }()
 		defer i.abort()
 	}
+	environ, forget := i.role()
+	defer forget()
 	pause := time.Second
 	for {
 		limits := i.limit()
 		err := agent.Run(i.serving, agent.Config{
 			API: &compute{i}, Fleet: i.wanted().Fleet, Compute: i.id, Data: i.dir, Supervisor: i.m.cfg.Supervisor,
 			Cgroup: limits, MemoryMiB: i.wanted().MemoryMiB, NoNewPrivs: true, Ports: i.m.ports,
-			Environ: i.m.cfg.Environ, Place: i.programOf, Held: i.m.drained, Replaced: i.replaced, End: i.quits,
-			Builds: i.readyVersions, Refreshed: i.refreshed, Observe: i.observe,
+			Environ: environ, User: i.m.cfg.User, Place: i.programOf, Held: i.m.drained, Replaced: i.replaced,
+			End: i.quits, Builds: i.readyVersions, Refreshed: i.refreshed, Observe: i.observe,
 			Telemetry: i.m.cfg.Telemetry, Keep: true, TLS: i.m.cfg.TLS, Clock: i.m.cfg.Clock,
 			Log: i.m.cfg.Log.With("instance", i.id),
 		})

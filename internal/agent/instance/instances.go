@@ -24,6 +24,7 @@ import (
 	"github.com/muster-gg/muster/internal/agent/cgroup"
 	"github.com/muster-gg/muster/internal/agent/machine"
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
+	"github.com/muster-gg/muster/internal/agent/supervisor"
 )
 
 const (
@@ -54,6 +55,8 @@ type Config struct {
 	// where others do not use theirs.
 	Cgroups *cgroup.Tree
 	HardCPU bool
+	// User runs game servers and installers; nil: that of this process, which else must be root.
+	User *supervisor.User
 	// Telemetry receives metrics and crash reports of the game servers; nil: nothing does.
 	Telemetry agent.Telemetry
 	// Keep leaves the game servers running when Run is stopped, for the next run.
@@ -67,6 +70,8 @@ type Tokens interface {
 	Token(ctx context.Context, instance string) (protocol.Token, error)
 	// Certificate returns a certificate for a certificate request in DER form.
 	Certificate(ctx context.Context, instance string, request []byte) (protocol.Token, error)
+	// RoleKeys returns keys of the role of an instance.
+	RoleKeys(ctx context.Context, instance string) (protocol.RoleKeys, error)
 	Changed() // the states have changed
 }
 
@@ -79,6 +84,7 @@ type Instances struct {
 	ctx    context.Context // of all work
 	cancel context.CancelFunc
 	work   sync.WaitGroup
+	keys   keyServer
 
 	mu       sync.Mutex
 	wanted   *protocol.Wanted // nil: none was received
@@ -144,6 +150,9 @@ func open(cfg Config) (*Instances, error) {
 			m.left = append(m.left, e.Name())
 			m.ports.Recover(filepath.Join(dir, e.Name()))
 		}
+	}
+	if err := m.admit(); err != nil {
+		return nil, err
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m, nil
@@ -285,5 +294,6 @@ func (m *Instances) stop() {
 	}
 	m.work.Wait()
 	m.cancel()
+	m.keys.serving.Wait()
 	m.builds.client.CloseIdleConnections()
 }

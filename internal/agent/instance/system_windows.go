@@ -3,10 +3,11 @@ package instance
 import (
 	"io/fs"
 	"os/exec"
+	"syscall"
 )
 
-// groupOf does nothing: only the installer itself is ended when its context is done.
-func groupOf(*exec.Cmd) {}
+// groupOf only prepares the attributes: the installer alone is ended when its context is done.
+func groupOf(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{} }
 
 // sharable reports whether a file may be a hard link of that of a build: no, because the attribute that protects a file
 // is removed with any of its links.

@@ -395,6 +395,15 @@ func (m *Machine) Certificate(ctx context.Context, instance string, request []by
 	return m.request(ctx, protocol.TokenRequest{Instance: instance, CertificateRequest: request})
 }
 
+// RoleKeys requests keys of the role of an instance, as Token.
+func (m *Machine) RoleKeys(ctx context.Context, instance string) (protocol.RoleKeys, error) {
+	t, err := m.request(ctx, protocol.TokenRequest{Instance: instance, RoleKeys: true})
+	if err != nil {
+		return protocol.RoleKeys{}, err
+	}
+	return *t.RoleKeys, nil
+}
+
 func (m *Machine) request(ctx context.Context, r protocol.TokenRequest) (protocol.Token, error) {
 	instance, answer := r.Instance, make(chan *protocol.Token, 1)
 	m.await(instance, answer, true)
@@ -411,7 +420,7 @@ func (m *Machine) request(ctx context.Context, r protocol.TokenRequest) (protoco
 			if t.Error != "" {
 				return *t, fmt.Errorf("token of instance %s: %s", instance, t.Error)
 			}
-			if t.Certificate != "" || r.CertificateRequest == nil {
+			if (t.Certificate != "" || r.CertificateRequest == nil) && (t.RoleKeys != nil || !r.RoleKeys) {
 				return *t, nil
 			}
 		case <-ctx.Done():

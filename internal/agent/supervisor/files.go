@@ -46,6 +46,14 @@ type Spec struct {
 	// NoNewPrivs, with which neither it nor its processes get privileges from the programs that they start.
 	Cgroup     string `json:",omitempty"`
 	NoNewPrivs bool   `json:",omitempty"`
+
+	User *User `json:",omitempty"` // that runs the game server; nil: that of the supervisor
+}
+
+// A User is a user of the system with its groups. Programs that run as another user than root have no capabilities.
+type User struct {
+	UID, GID uint32
+	Groups   []uint32 `json:",omitempty"` // beside GID
 }
 
 // An Exit is the end of a game server.

@@ -17,6 +17,7 @@ type group struct{}
 func (group) start(c *exec.Cmd, spec *Spec) error {
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	bind(c.SysProcAttr)
+	RunAs(c, spec.User)
 	if spec.NoNewPrivs {
 		if err := renouncePrivileges(); err != nil {
 			return err
@@ -31,6 +32,20 @@ func (group) start(c *exec.Cmd, spec *Spec) error {
 		enter(c.SysProcAttr, dir)
 	}
 	return c.Start()
+}
+
+// RunAs has a command run as a user, which may be nil. Its SysProcAttr must be set.
+func RunAs(c *exec.Cmd, u *User) {
+	if u != nil {
+		c.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
+	}
+}
+
+// give gives an end of a pipe to a user, so that its programs can open /dev/stdout.
+func (u *User) give(f *os.File) {
+	if u != nil {
+		_ = f.Chown(int(u.UID), int(u.GID)) // not every system has owners of pipes
+	}
 }
 
 // signal asks the group to end, or ends it.

@@ -39,6 +39,11 @@ func (g *group) start(c *exec.Cmd, _ *Spec) (err error) {
 	return nil
 }
 
+// RunAs does nothing: no agent runs programs as another user here.
+func RunAs(*exec.Cmd, *User) {}
+
+func (*User) give(*os.File) {}
+
 // signal ends the processes. Windows has no request to end, so without kill it does nothing.
 func (g *group) signal(_ int, kill bool) {
 	if kill {

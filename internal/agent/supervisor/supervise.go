@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -47,7 +46,7 @@ func Supervise(dir string, in io.Reader, out io.WriteCloser) error {
 	if err != nil {
 		return err
 	}
-	debug.FreeOSMemory() // of what the program has initialized: there is one supervisor for each game server
+	FreeMemory() // of what the program has initialized: there is one supervisor for each game server
 	return s.wait()
 }
 
@@ -114,6 +113,7 @@ func (s *supervision) launch(spec *Spec) error {
 		if err != nil {
 			return err
 		}
+		spec.User.give(w)
 		*to, theirs, s.pipes = w, append(theirs, w), append(s.pipes, r)
 	}
 	s.cgroup = spec.Cgroup

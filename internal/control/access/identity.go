@@ -29,6 +29,8 @@ type Identity struct {
 	key   string    // long-lived, behind a temporary one; "" for those of signed-in people and of web identities
 	until time.Time // when sessions of roles end that begin with this one; zero: never
 
+	instance string // behind a temporary key; "": none
+
 	// sets are the policies that must all allow a call; none for the root key.
 	sets   []policy.Set
 	always verdicts

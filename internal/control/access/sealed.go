@@ -27,6 +27,8 @@ type sealed struct {
 
 	Policies []string // session policies, managed ones by name
 	Tags     map[string]string
+
+	Instance string // of a fleet with the role; it must exist still
 }
 
 // sealedForm begins the encoding. A token in another form is of another release, and is refused.
@@ -62,6 +64,9 @@ func (s *sealed) encode() []byte {
 		text(key)
 		text(s.Tags[key])
 	}
+	if s.Instance != "" { // earlier releases refuse these tokens, and read all others
+		text(s.Instance)
+	}
 	return dst
 }
 
@@ -90,6 +95,11 @@ func (s *sealed) decode(body []byte) bool {
 			if s.Tags[key] = r.text(); !r.ok {
 				return false
 			}
+		}
+	}
+	if r.rest != "" {
+		if s.Instance = r.text(); s.Instance == "" {
+			return false
 		}
 	}
 	return r.ok && r.rest == ""

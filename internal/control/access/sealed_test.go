@@ -10,7 +10,7 @@ func TestSealed(t *testing.T) {
 		Key: "AKIA1", Policy: "{}", Source: "src", UserID: "AIDA1", Secret: "x\x00y",
 		Issued: 1, Expires: 1 << 41, Until: 1<<63 - 1,
 		Assigned: true, Policies: []string{"A", ""}, Tags: map[string]string{"a": "1", "": "2"}}
-	for _, in := range []sealed{{}, full} {
+	for _, in := range []sealed{{}, full, {Role: "game", Instance: "i-1"}, {Tags: full.Tags, Instance: "i-1"}} {
 		var out sealed
 		if body := in.encode(); !out.decode(body) || !reflect.DeepEqual(in, out) {
 			t.Errorf("%+v became %+v", in, out)

@@ -64,6 +64,7 @@ func (a *Access) AssumeRole(_ context.Context, id *Identity, from Origin, in Ass
 		SessionName: in.SessionName, Arn: a.sessionArn(role.Name, in.SessionName), SignIn: id.SignIn,
 		Issued: int64(now), Expires: int64(expires), Policies: managed, Policy: in.Policy,
 		Source: sourceIdentity(id, in.SourceIdentity), Tags: in.Tags, Assigned: role.Trust == "" && !id.Root,
+		Instance: id.instance,
 	}
 	t = a.issue(s)
 	t.PackedPolicySize = size

@@ -114,7 +114,8 @@ func (a *Access) temporary(keyID, token string) (sigv4.Credential, bool) {
 		e = opened
 		a.tokens.put(token, e)
 	}
-	if _, valid := d.epochOf(e.epoch, now); !valid || e.keyID != keyID || e.identity == nil || !a.signedIn(e, now) {
+	if _, valid := d.epochOf(e.epoch, now); !valid || e.keyID != keyID || e.identity == nil || !a.signedIn(e, now) ||
+		!a.hasInstance(e) {
 		return sigv4.Credential{}, false
 	}
 	return sigv4.Credential{Secret: e.sealed.Secret, SessionToken: token, Expires: e.identity.Expires,
@@ -156,7 +157,8 @@ func (a *Access) identityOfToken(d *derived, e *tokenEntry) *Identity {
 	i := &Identity{
 		Arn: s.Arn, Account: a.cfg.Account, KeyID: e.keyID, User: s.User, Role: s.Role, SessionName: s.SessionName,
 		SignIn: s.SignIn, Temporary: true, key: s.Key, SourceIdentity: s.Source, Tags: s.Tags,
-		Issued: time.UnixMilli(s.Issued), Expires: time.UnixMilli(s.Expires),
+		instance: s.Instance,
+		Issued:   time.UnixMilli(s.Issued), Expires: time.UnixMilli(s.Expires),
 	}
 	if s.User != "" {
 		user, ok := d.state.User(s.User)
@@ -214,6 +216,16 @@ func (a *Access) signedIn(e *tokenEntry, now time.Time) bool {
 	}
 	s, ok := a.state().SignIn(e.sealed.SignIn)
 	return ok && inUse(s, now)
+}
+
+// hasInstance reports whether the instance behind a key, if there is one, exists. Like sign-in sessions, instances do
+// not change the version of what is derived.
+func (a *Access) hasInstance(e *tokenEntry) bool {
+	if e.sealed.Instance == "" {
+		return true
+	}
+	_, ok := a.state().Instance(e.sealed.Instance)
+	return ok
 }
 
 // The bounds of durations in seconds. Source: STS API reference.

@@ -84,6 +84,14 @@ func (f *fakeAgents) RuntimeConfiguration() (*wire.RuntimeConfiguration, error) 
 	}, f.call("runtime")
 }
 
+func (f *fakeAgents) RoleCredentials(session string) (*processes.RoleKeys, error) {
+	if session == "" {
+		return nil, f.call("credentials")
+	}
+	return &processes.RoleKeys{AssumedRoleUserArn: "arn:" + session, AssumedRoleID: "AROA1", AccessKeyID: "ASIA1",
+		SecretAccessKey: "secret", SessionToken: "t", Expires: time.UnixMilli(7)}, f.call("credentials", session)
+}
+
 func (f *fakeAgents) ProcessExited(_ context.Context, process, reason, detail string) error {
 	return f.call(strings.TrimSpace(strings.Join([]string{"exited", process, reason, detail}, " ")))
 }
@@ -187,9 +195,18 @@ func TestRequests(t *testing.T) {
 				`{"LaunchPath":"/local/game/server","Parameters":"--port 7777","ConcurrentExecutions":3},` +
 				`{"LaunchPath":"/local/game/other","ConcurrentExecutions":1}],` +
 				`"MaxConcurrentGameSessionActivations":2}`, "runtime"},
-		{`{"Action":"GetFleetRoleCredentials","RequestId":"c1","RoleSessionName":"GameLiftAgentSession-aB3dE"}`,
+		{`{"Action":"GetFleetRoleCredentials","RequestId":"c1"}`,
 			`{"Action":"GetFleetRoleCredentials","RequestId":"c1","StatusCode":200,"AssumedRoleUserArn":"",` +
-				`"AssumedRoleId":"","AccessKeyId":"","SecretAccessKey":"","SessionToken":"","Expiration":0}`, ""},
+				`"AssumedRoleId":"","AccessKeyId":"","SecretAccessKey":"","SessionToken":"","Expiration":0}`,
+			"credentials"},
+		{`{"Action":"GetFleetRoleCredentials","RequestId":"c2","RoleSessionName":"GameLiftAgentSession-aB3dE"}`,
+			`{"Action":"GetFleetRoleCredentials","RequestId":"c2","StatusCode":200,` +
+				`"AssumedRoleUserArn":"arn:GameLiftAgentSession-aB3dE","AssumedRoleId":"AROA1","AccessKeyId":"ASIA1",` +
+				`"SecretAccessKey":"secret","SessionToken":"t","Expiration":7}`,
+			"credentials GameLiftAgentSession-aB3dE"},
+		{`{"Action":"GetFleetRoleCredentials","RequestId":"c3","RoleSessionName":"a b"}`,
+			`{"Action":"GetFleetRoleCredentials","RequestId":"c3","StatusCode":400,"ErrorMessage":` +
+				`"InvalidRequestException: RoleSessionName must have 2 to 64 letters, digits or _+=,.@-"}`, ""},
 		{`{"Action":"NotifyServerProcessTermination","RequestId":"n1","ProcessId":"p1","EventCode":null,` +
 			`"TerminationReason":"NORMAL_TERMINATION"}`,
 			`{"Action":"NotifyServerProcessTermination","RequestId":"n1","StatusCode":200}`,

@@ -39,6 +39,7 @@ type request struct {
 	ProcessList       []string
 	ProcessId         string
 	TerminationReason string
+	RoleSessionName   string
 
 	// Of Muster's own agent.
 	StreamId, Lines, Problem string

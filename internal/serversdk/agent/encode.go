@@ -65,12 +65,20 @@ func runtimeReplyTo(to reply, c *wire.RuntimeConfiguration) runtimeReply {
 	return r
 }
 
-// noCredentials answers GetFleetRoleCredentials, as it does game servers: an Anywhere fleet has no role.
-type noCredentials struct {
+// credentialsReply answers GetFleetRoleCredentials, as it does game servers: with empty ones of a fleet without a role.
+type credentialsReply struct {
 	reply
 	AssumedRoleUserArn, AssumedRoleId, AccessKeyId, SecretAccessKey, SessionToken string
 
 	Expiration int64 // in milliseconds since 1970
+}
+
+func credentialsReplyTo(to reply, k *processes.RoleKeys) credentialsReply {
+	if k == nil {
+		return credentialsReply{reply: to}
+	}
+	return credentialsReply{to, k.AssumedRoleUserArn, k.AssumedRoleID, k.AccessKeyID, k.SecretAccessKey,
+		k.SessionToken, k.Expires.UnixMilli()}
 }
 
 // encodePush encodes a push and returns its action.

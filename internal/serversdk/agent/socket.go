@@ -122,7 +122,14 @@ func (s *socket) carryOut(r *request) (any, error) {
 		}
 		return runtimeReplyTo(done, runtime), nil
 	case actionCredentials:
-		return noCredentials{reply: done}, nil
+		if err := processes.CheckRoleSession("", r.RoleSessionName); err != nil {
+			return nil, err
+		}
+		keys, err := s.connection.RoleCredentials(r.RoleSessionName)
+		if err != nil {
+			return nil, err
+		}
+		return credentialsReplyTo(done, keys), nil
 	case actionProcessExited:
 		return done, s.connection.ProcessExited(ctx, r.ProcessId, r.TerminationReason, r.Detail)
 	case actionPutLines:

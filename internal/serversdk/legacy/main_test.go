@@ -153,6 +153,10 @@ func (a *attached) StopMatchBackfill(gs, configuration, ticket string, done func
 
 func (a *attached) ComputeCertificate(done func(path, compute string, err error)) { done("", "", nil) }
 
+func (a *attached) RoleCredentials(_, _ string, done func(*processes.RoleKeys, error)) {
+	done(nil, nil)
+}
+
 func (a *attached) Terminate(done func(error)) { a.record("Terminate", done) }
 
 func (a *attached) Release(gs string, done func(error)) { a.record("Release "+gs, done) }

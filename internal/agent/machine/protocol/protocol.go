@@ -121,6 +121,10 @@ type Instance struct {
 	LogPath string `json:"logPath,omitempty"`
 	// Certificate reports that the instance needs a certificate, which its machine gets by a TokenRequest.
 	Certificate bool `json:"certificate,omitempty"`
+	// Role is the ARN of the role whose keys the game servers of the instance get, and which its machine gets by a
+	// TokenRequest; "": none. RoleFile has them in a file, else they are served.
+	Role     string `json:"role,omitempty"`
+	RoleFile bool   `json:"roleFile,omitempty"`
 }
 
 // A Build is the content of an instance's directory.
@@ -194,12 +198,13 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// A TokenRequest asks for the token of an instance's compute, and for its certificate.
+// A TokenRequest asks for the token of an instance's compute, for its certificate, and for keys of its role.
 type TokenRequest struct {
 	Instance string `json:"instance"`
 	// CertificateRequest is a certificate request (PKCS #10) in DER form; nil: no certificate is needed. The service
 	// decides about the names.
 	CertificateRequest []byte `json:"certificateRequest,omitempty"`
+	RoleKeys           bool   `json:"roleKeys,omitempty"` // keys of the instance's role are needed
 }
 
 // A Token is the answer to a TokenRequest. An Error is an answer that may be another one later.
@@ -214,6 +219,16 @@ type Token struct {
 	// Certificate and Root answer a CertificateRequest, with those of instance and CA in PEM form.
 	Certificate string `json:"certificate,omitempty"`
 	Root        string `json:"root,omitempty"`
+
+	RoleKeys *RoleKeys `json:"roleKeys,omitempty"` // nil: they were not requested
+}
+
+// RoleKeys are temporary keys of the role of an instance.
+type RoleKeys struct {
+	AccessKeyID     string `json:"accessKeyId"`
+	SecretAccessKey string `json:"secretAccessKey"`
+	SessionToken    string `json:"sessionToken"`
+	Expires         int64  `json:"expires"` // Unix time in milliseconds
 }
 
 // Refused is the last message of the service before it closes the socket.

@@ -33,14 +33,16 @@ func TestMessages(t *testing.T) {
 		{&Wanted{3, true, []Instance{}, 10, 30}, false},
 		{&Wanted{4, false, []Instance{{ID: "i-1", Fleet: "fleet-1", Build: Build{"build-1", "ab", "cd", 9, "/x"},
 			Versions: []Build{{"build-2", "ef", "", 8, "/z"}}, Runtime: []Process{{"/local/game/g", "{port}", 2}},
-			MilliCPUs: 2000, MemoryMiB: 4096, Ends: true, LogPath: "/y"}}, 10, 30}, false},
+			MilliCPUs: 2000, MemoryMiB: 4096, Ends: true, LogPath: "/y", Role: "arn:aws:iam::111122223333:role/game",
+			RoleFile: true}}, 10, 30}, false},
 		{&Refused{"AccessDeniedException", "no", true}, false},
-		{&Token{Instance: "i-1", Token: "t", Expires: 9, SDK: "wss://h", Agent: "wss://h/agent"}, false},
+		{&Token{Instance: "i-1", Token: "t", Expires: 9, SDK: "wss://h", Agent: "wss://h/agent",
+			RoleKeys: &RoleKeys{"ASIA1", "secret", "token", 9}}, false},
 		{signed(challenge, "box"), true},
 		{&Observed{3, offer, new(0.5), new(int64(512)), []InstanceState{{"i-1", Failed, "build-1", true, 0,
 			&Failure{"FLEET_ACTIVATION_FAILED", "no"}, []string{"p-1"}, []VersionState{{"build-2", nil},
 				{"build-3", &Failure{"GENERIC_EVENT", "full"}}}}}}, true},
-		{&TokenRequest{"i-1", []byte{1}}, true},
+		{&TokenRequest{"i-1", []byte{1}, true}, true},
 		{&Observed{Offer: offer}, true},
 	} {
 		data := Encode(c.message)
@@ -131,7 +133,7 @@ func FuzzDecode(f *testing.F) {
 	for _, m := range []any{&challenge, &Wanted{3, true, []Instance{{ID: "i-1"}}, 10, 30}, &Refused{},
 		signed(challenge, "b"),
 		&Observed{3, offer, new(0.5), new(int64(512)), []InstanceState{{ID: "i-1", Stage: Running}}},
-		&TokenRequest{Instance: "i-1"}, &Token{Instance: "i-1", Expires: 5}} {
+		&TokenRequest{Instance: "i-1"}, &Token{Instance: "i-1", Expires: 5, RoleKeys: &RoleKeys{Expires: 6}}} {
 		f.Add(Encode(m))
 	}
 	f.Add([]byte(`{"type":"observed","load":1e400}`))

@@ -1,0 +1,147 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muster-gg/muster/internal/agent/machine/protocol"
+)
+
+const (
+	// credentialsName is the name of the directory of an instance with the keys of its role, and of the file in it.
+	credentialsName = "credentials"
+	// roleProfile is the profile of the keys. Source: GameLift developer guide, shared credentials of fleets.
+	roleProfile = "FleetRoleCredentials"
+
+	// keysLimit is how long game servers wait for the first keys.
+	keysLimit = 15 * time.Second
+	// keysUsed is the part of their life after which keys are replaced, in quarters: SDKs use keys until a few minutes
+	// before their end.
+	keysUsed = 3
+	// firstKeys and lastKeys are the times between attempts to get keys.
+	firstKeys, lastKeys = time.Second, time.Minute
+)
+
+// roleKeys are the keys of an instance's role.
+type roleKeys struct {
+	*protocol.RoleKeys // nil: there are none
+	renewal            time.Time
+}
+
+// inherited are the variables with which game servers would find other keys first, or look in other places.
+var inherited = []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
+	"AWS_DEFAULT_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN",
+	"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+	"AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"}
+
+// role returns the variables of game servers: with a role, those by which AWS SDKs find its keys. Then it waits for the
+// first keys, at most keysLimit, and renews them until forget is called.
+func (i *instance) role() (environ []string, forget func()) {
+	environ, w := i.m.cfg.Environ, i.wanted()
+	if w.Role == "" {
+		return environ, func() {}
+	}
+	own, err := i.roleEnviron(w.RoleFile)
+	if err != nil {
+		i.log().Error("game servers of an instance get no keys of their role", "error", err)
+		return environ, func() {}
+	}
+	environ = slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(inherited, name)
+	})
+	ctx, cancel := context.WithCancel(i.serving)
+	has, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		i.renewKeys(ctx, w.RoleFile, has)
+	}()
+	select {
+	case <-has:
+	case <-i.m.cfg.Clock.After(keysLimit):
+		i.log().Warn("game servers start without keys of their role")
+	case <-i.quits:
+	case <-ctx.Done():
+	}
+	return append(environ, own...), func() {
+		cancel()
+		<-done
+	}
+}
+
+// roleEnviron returns the variables by which AWS SDKs find the keys of the role.
+func (i *instance) roleEnviron(file bool) ([]string, error) {
+	if file {
+		return []string{"AWS_SHARED_CREDENTIALS_FILE=" + i.keysPath()}, nil
+	}
+	url, token, err := i.m.servedKeys(i.id)
+	return []string{"AWS_CONTAINER_CREDENTIALS_FULL_URI=" + url, "AWS_CONTAINER_AUTHORIZATION_TOKEN=" + token}, err
+}
+
+func (i *instance) keysPath() string { return filepath.Join(i.dir, credentialsName, credentialsName) }
+
+// renewKeys gets keys, and others before these expire, until ctx is done. It closes has when there are some.
+func (i *instance) renewKeys(ctx context.Context, file bool, has chan<- struct{}) {
+	pause := firstKeys
+	for {
+		var wait time.Duration
+		if err := i.fetchKeys(ctx, file); err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			i.log().Warn("keys of an instance's role not issued", "error", err, "next_try", pause)
+			wait, pause = pause, min(2*pause, lastKeys)
+		} else {
+			if has != nil {
+				close(has)
+				has = nil
+			}
+			pause = firstKeys
+			i.m.mu.Lock()
+			wait = max(i.keys.renewal.Sub(i.m.cfg.Clock.Now()), lastKeys)
+			i.m.mu.Unlock()
+		}
+		select {
+		case <-i.m.cfg.Clock.After(wait):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// fetchKeys gets keys, and has game servers find them.
+func (i *instance) fetchKeys(ctx context.Context, file bool) error {
+	k, err := i.m.tokens.RoleKeys(ctx, i.id)
+	if err != nil {
+		return err
+	}
+	if file {
+		err = i.m.makeDir(filepath.Dir(i.keysPath()))
+		if err == nil {
+			err = i.m.writeFile(i.keysPath(), keysFile(&k))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	now := i.m.cfg.Clock.Now()
+	i.m.mu.Lock()
+	defer i.m.mu.Unlock()
+	i.keys = roleKeys{&k, now.Add(time.UnixMilli(k.Expires).Sub(now) / 4 * keysUsed)}
+	return nil
+}
+
+// keysFile returns a shared credentials file with keys: in the profile that GameLift's fleets have, and in the one that
+// SDKs use without a choice.
+func keysFile(k *protocol.RoleKeys) []byte {
+	var text strings.Builder
+	for _, profile := range []string{"default", roleProfile} {
+		fmt.Fprintf(&text, "[%s]\naws_access_key_id = %s\naws_secret_access_key = %s\naws_session_token = %s\n",
+			profile, k.AccessKeyID, k.SecretAccessKey, k.SessionToken)
+	}
+	return []byte(text.String())
+}

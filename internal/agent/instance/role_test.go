@@ -1,0 +1,224 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/agent/machine/protocol"
+)
+
+// A keyIssuer answers for a service with roles.
+type keyIssuer struct {
+	issuer
+	clock *clockwork.FakeClock
+	asked chan string // has the instance of each request
+	fails int         // so many requests first
+	n     byte        // number of keys issued
+}
+
+func (s *keyIssuer) RoleKeys(_ context.Context, instance string) (k protocol.RoleKeys, err error) {
+	defer func() { s.asked <- instance }()
+	if s.fails--; s.fails >= 0 {
+		return k, errNever
+	}
+	s.n++
+	return protocol.RoleKeys{AccessKeyID: "ASIA" + string('0'+s.n), SecretAccessKey: "secret of " + instance,
+		SessionToken: "token", Expires: s.clock.Now().Add(time.Hour).UnixMilli()}, nil
+}
+
+// newKeyIssuer returns a service, and instances with a role in a data directory.
+func newKeyIssuer(t *testing.T, data string, ids ...string) (*keyIssuer, *Instances) {
+	t.Helper()
+	s := &keyIssuer{clock: clockwork.NewFakeClockAt(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+		asked: make(chan string, 10)}
+	m := &Instances{cfg: Config{Data: data, Clock: s.clock, Log: slog.New(slog.DiscardHandler),
+		Environ: []string{"PATH=/bin", "AWS_PROFILE=mine", "AWS_ACCESS_KEY_ID=AKIA1", "AWS_REGION=us-west-2"}},
+		tokens: s, all: map[string]*instance{}}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	t.Cleanup(func() {
+		m.cancel()
+		m.keys.serving.Wait()
+	})
+	for _, id := range ids {
+		m.all[id] = newInstance(m, id)
+		m.all[id].want.Role = "arn:aws:iam::111122223333:role/game"
+	}
+	return s, m
+}
+
+// valueOf returns the value of a variable.
+func valueOf(environ []string, name string) string {
+	for _, variable := range environ {
+		if value, ok := strings.CutPrefix(variable, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// TestRoleFile: the file has the keys, for the owner alone, and others when three quarters of their life have passed.
+func TestRoleFile(t *testing.T) {
+	s, m := newKeyIssuer(t, t.TempDir(), "i-1")
+	i := m.all["i-1"]
+	i.want.RoleFile = true
+	environ, forget := i.role()
+	defer forget()
+	<-s.asked
+	path := valueOf(environ, "AWS_SHARED_CREDENTIALS_FILE")
+	if path != i.keysPath() || slices.Contains(environ, "AWS_PROFILE=mine") ||
+		slices.Contains(environ, "AWS_ACCESS_KEY_ID=AKIA1") || !slices.Contains(environ, "AWS_REGION=us-west-2") {
+		t.Errorf("game servers get %q", environ)
+	}
+	text, err := os.ReadFile(path)
+	const want = "[default]\naws_access_key_id = ASIA1\naws_secret_access_key = secret of i-1\n" +
+		"aws_session_token = token\n[FleetRoleCredentials]\naws_access_key_id = ASIA1\n"
+	if err != nil || !strings.HasPrefix(string(text), want) {
+		t.Errorf("the file is %s, %v", text, err)
+	}
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 {
+		t.Errorf("the file has %v, %v", info.Mode(), err)
+	}
+	advance := func(by time.Duration) {
+		t.Helper()
+		if err := s.clock.BlockUntilContext(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		s.clock.Advance(by)
+	}
+	advance(44 * time.Minute)
+	if len(s.asked) != 0 {
+		t.Error("keys were replaced too early")
+	}
+	advance(time.Minute)
+	<-s.asked
+	advance(time.Minute) // the goroutine waits again, after it has written the file
+	if text, err = os.ReadFile(path); err != nil || !strings.Contains(string(text), "aws_access_key_id = ASIA2\n") {
+		t.Errorf("after three quarters of an hour: %s, %v", text, err)
+	}
+}
+
+// fetch returns what a game server gets with a token.
+func fetch(t *testing.T, url, token string) (status int, answer struct{ AccessKeyId, Expiration, Code string }) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", token)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	got, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err == nil {
+		err = json.Unmarshal(text, &answer)
+	}
+	if err != nil {
+		t.Errorf("%s: %v", text, err)
+	}
+	return got.StatusCode, answer
+}
+
+// TestServedKeys: the token of an instance gets its keys, and no others, as long as they are valid. Port and tokens
+// stay the same when the agent is started again.
+func TestServedKeys(t *testing.T) {
+	data := t.TempDir()
+	s, m := newKeyIssuer(t, data, "i-1", "i-2")
+	environ, forget := m.all["i-1"].role()
+	<-s.asked
+	url, token := valueOf(environ, "AWS_CONTAINER_CREDENTIALS_FULL_URI"),
+		valueOf(environ, "AWS_CONTAINER_AUTHORIZATION_TOKEN")
+	other, otherToken, err := m.servedKeys("i-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, k := fetch(t, url, token); status != http.StatusOK || k.AccessKeyId != "ASIA1" ||
+		k.Expiration != "2026-01-02T04:04:05Z" {
+		t.Errorf("%d %+v", status, k)
+	}
+	for name, c := range map[string]struct {
+		url, token string
+		status     int
+	}{
+		"no token":                {url, "", http.StatusForbidden},
+		"another token":           {url, otherToken, http.StatusForbidden},
+		"the keys of another":     {other, token, http.StatusForbidden},
+		"an instance without any": {other, otherToken, http.StatusServiceUnavailable},
+		"another path":            {strings.Replace(url, keysPrefix, "/", 1), token, http.StatusForbidden},
+	} {
+		if status, k := fetch(t, c.url, c.token); status != c.status || k.AccessKeyId != "" || k.Code == "" {
+			t.Errorf("%s: %d %+v", name, status, k)
+		}
+	}
+	forget()
+	s.clock.Advance(time.Hour)
+	if status, k := fetch(t, url, token); status != http.StatusServiceUnavailable || k.AccessKeyId != "" {
+		t.Errorf("expired keys: %d %+v", status, k)
+	}
+	m.cancel()
+	m.keys.serving.Wait()
+	_, again := newKeyIssuer(t, data)
+	if u, tok, err := again.servedKeys("i-1"); u != url || tok != token || err != nil {
+		t.Errorf("the next run serves at %s with %s, %v", u, tok, err)
+	}
+	if info, err := os.Stat(filepath.Join(data, keyServerFile)); err != nil ||
+		runtime.GOOS != "windows" && info.Mode() != 0o600 {
+		t.Errorf("the state has %v, %v", info, err)
+	}
+}
+
+// TestNoKeys: game servers start without keys after a while, and get them later.
+func TestNoKeys(t *testing.T) {
+	s, m := newKeyIssuer(t, t.TempDir(), "i-1", "i-2")
+	s.fails = 2
+	type result struct {
+		environ []string
+		forget  func()
+	}
+	started := make(chan result)
+	go func() {
+		environ, forget := m.all["i-1"].role()
+		started <- result{environ, forget}
+	}()
+	advance := func(waiters int, by time.Duration) {
+		t.Helper()
+		<-s.asked
+		if err := s.clock.BlockUntilContext(t.Context(), waiters); err != nil {
+			t.Fatal(err)
+		}
+		s.clock.Advance(by)
+	}
+	advance(2, keysLimit)
+	role := <-started
+	defer role.forget()
+	url, token := valueOf(role.environ, "AWS_CONTAINER_CREDENTIALS_FULL_URI"),
+		valueOf(role.environ, "AWS_CONTAINER_AUTHORIZATION_TOKEN")
+	if status, k := fetch(t, url, token); status != http.StatusServiceUnavailable {
+		t.Errorf("before there are keys: %d %+v", status, k)
+	}
+	advance(1, 2*firstKeys)
+	advance(1, 0)
+	if status, k := fetch(t, url, token); status != http.StatusOK || k.AccessKeyId != "ASIA1" {
+		t.Errorf("%d %+v", status, k)
+	}
+	m.all["i-2"].want.Role = ""
+	environ, forget := m.all["i-2"].role()
+	defer forget()
+	if !slices.Equal(environ, m.cfg.Environ) {
+		t.Errorf("without a role: %q", environ)
+	}
+}
