@@ -82,9 +82,9 @@ type DeleteMachineToken struct {
 
 // JoinMachine adds a machine with a token, which cannot be used again, or stores another offer of a machine that has
 // joined with this key; that needs no token. It raises the generation of one that acts on a newer one: the region was
-// restored from a backup then, and the machine ignores older generations. NotReady while a deleted machine with the name has instances;
-// AccessDenied for another key and for a token that is unknown, used, expired or of another location; Conflict for
-// another location of a machine that has joined; InvalidRequest, LimitExceeded.
+// restored from a backup then, and the machine ignores older generations. NotReady while a deleted machine with the
+// name has instances; AccessDenied for another key and for a token that is unknown, used, expired or of another
+// location; Conflict for another location of a machine that has joined; InvalidRequest, LimitExceeded.
 type JoinMachine struct {
 	Name     string       `cbor:"1,keyasint,omitzero"`
 	Location string       `cbor:"2,keyasint,omitzero"` // "": that of the token, or of the machine that has joined

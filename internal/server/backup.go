@@ -66,8 +66,8 @@ func (s *service) backup(ctx context.Context, to io.Writer, builds bool) error {
 	return backup.Write(ctx, to, h, files, snapshot, blobs)
 }
 
-// addBlobs adds the sizes of the blobs to which builds and objects refer, by hash. It fetches those that only other nodes
-// have, and leaves out those that are lost.
+// addBlobs adds the sizes of the blobs to which builds and objects refer, by hash. It fetches those that only other
+// nodes have, and leaves out those that are lost.
 func (s *service) addBlobs(sizes map[string]int64) error {
 	for _, hash := range s.plane.Catalog().ReferredHashes() {
 		if _, ok := sizes[hash]; ok {
