@@ -22,12 +22,12 @@ import (
 	"github.com/muster-gg/muster/internal/server"
 )
 
-// backup takes a backup into a file, again while shards are changing hands.
+// backup takes a backup with the bytes of builds into a file, again while shards are changing hands.
 func (s *service) backup(t testing.TB) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "region.backup")
 	eventually(t, "a backup is taken", func() bool {
-		answer := s.operate(t, "/v1/backup", s.SecretKey)
+		answer := s.operate(t, "/v1/backup?builds=true", s.SecretKey)
 		data, err := io.ReadAll(answer.Body)
 		if answer.StatusCode == http.StatusServiceUnavailable {
 			t.Logf("no backup: %s", data)

@@ -1,13 +1,19 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/muster-gg/muster"
 )
@@ -29,6 +35,7 @@ func TestRestoreToCluster(t *testing.T) {
 	session := s.newActiveSession(t, fleet, home)
 	report(t, "accept", p.AcceptPlayerSession(t.Context(), s.join(t, session, "ada")))
 	before := s.everywhere(t, fleet)
+	data := s.putObject(t)
 	file := s.backup(t)
 	s.stop()
 
@@ -52,6 +59,9 @@ func TestRestoreToCluster(t *testing.T) {
 		if after := n.everywhere(t, fleet); after != before || n.AccessKey != s.AccessKey {
 			t.Errorf("before the backup\n%s\non node %s\n%s", before, n.config.Cluster.Node, after)
 		}
+		if got := n.getObject(t); !bytes.Equal(got, data) {
+			t.Errorf("on node %s the object has %d other bytes", n.config.Cluster.Node, len(got))
+		}
 	}
 	nodes[2].join(t, session, "bob")
 	before = nodes[0].everywhere(t, fleet)
@@ -62,6 +72,39 @@ func TestRestoreToCluster(t *testing.T) {
 	if after := s.everywhere(t, fleet); after != before {
 		t.Errorf("in the cluster\n%s\nalone\n%s", before, after)
 	}
+	if got := s.getObject(t); !bytes.Equal(got, data) {
+		t.Errorf("alone the object has %d other bytes", len(got))
+	}
+}
+
+// putObject stores an object, whose bytes it returns.
+func (s *service) putObject(t *testing.T) (data []byte) {
+	t.Helper()
+	client := s.objects(s.AccessKey, s.SecretKey, "")
+	if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("games")}); err != nil {
+		t.Fatal(err)
+	}
+	data = noise(600_000) // several messages between nodes
+	if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("games"), Key: aws.String("map"),
+		Body: bytes.NewReader(data)}); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// getObject returns the bytes of the object of putObject.
+func (s *service) getObject(t *testing.T) []byte {
+	t.Helper()
+	stored, err := s.objects(s.AccessKey, s.SecretKey, "").GetObject(t.Context(), &s3.GetObjectInput{
+		Bucket: aws.String("games"), Key: aws.String("map")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(stored.Body)
+	if err = errors.Join(err, stored.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // everywhere is everything, but for the service's own address.

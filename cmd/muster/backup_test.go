@@ -1,8 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,10 +18,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/agent/machine"
+	"github.com/muster-gg/muster/internal/agent/machine/protocol"
 	"github.com/muster-gg/muster/internal/mustertest"
 )
 
@@ -98,7 +111,8 @@ func TestBackupRestoreInspect(t *testing.T) {
 		"custom-2")
 }
 
-// TestBackupWithBuilds: a build of the restored region has the same bytes, and without them is FAILED.
+// TestBackupWithBuilds: a build of the restored region has the same bytes, from which fleets start on a machine that
+// was connected before, and without them is FAILED.
 func TestBackupWithBuilds(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "server"), []byte("code"), 0o600); err != nil {
@@ -106,21 +120,114 @@ func TestBackupWithBuilds(t *testing.T) {
 	}
 	with, without := filepath.Join(dir, "with"), filepath.Join(dir, "without")
 	var build string
-	t.Run("service", func(t *testing.T) {
-		environ := rootEnviron(mustertest.Start(t, func(c *muster.Config) { c.Shards = 2 }))
-		build = strings.TrimSpace(expect(t, environ, exitOK, []string{"push", root}).stdout)
-		expect(t, environ, exitOK, []string{"backup", "--with-builds", with}, "1 file of builds and objects with ")
-		expect(t, environ, exitOK, []string{"backup", without}, "of the event feed), ")
+	var box *downloader
+	var before []byte
+	t.Run("service", func(st *testing.T) {
+		s := mustertest.Start(st, func(c *muster.Config) { c.Shards = 2 })
+		environ := rootEnviron(s)
+		build = strings.TrimSpace(expect(st, environ, exitOK, []string{"push", root}).stdout)
+		managedFleet(s, build)
+		token := expect(st, environ, exitOK, []string{"machine", "token", "create", "--location", s.Region}).stdout
+		box = newDownloader(t, s.HTTP, strings.TrimSpace(token))
+		before = box.download(st, 1)
+		expect(st, environ, exitOK, []string{"backup", "--with-builds", with}, "1 file of builds and objects with ")
+		expect(st, environ, exitOK, []string{"backup", without}, "of the event feed), ")
+		known := box.Wanted().Generation
+		for _, verb := range []string{"drain", "undrain", "drain", "undrain"} { // changes that are not in the backup
+			expect(st, environ, exitOK, []string{"machine", verb, "box"})
+		}
+		box.await(st, "the changes", func(w protocol.Wanted) bool { return w.Generation >= known+4 && !w.Drain })
 	})
 	for file, want := range map[string]string{with: `"status":"READY"`, without: `"status":"FAILED"`} {
 		data := file + ".data"
 		expect(t, nil, exitOK, []string{"restore", "--data", data, file}, "2 shards")
 		t.Run("restored", func(t *testing.T) {
-			environ := rootEnviron(mustertest.Start(t, func(c *muster.Config) { c.Data, c.Shards = data, 2 }))
-			expect(t, environ, exitOK, []string{"get", "builds", build, "--json"}, want)
+			s := mustertest.Start(t, func(c *muster.Config) {
+				c.Data, c.Shards = data, 2
+				if file == with {
+					c.Listen = strings.TrimPrefix(box.service, "http://")
+				}
+			})
+			expect(t, rootEnviron(s), exitOK, []string{"get", "builds", build, "--json"}, want)
+			if file == without {
+				return
+			}
+			managedFleet(s, build) // beside the fleet of the backup
+			if after := box.download(t, 2); !bytes.Equal(after, before) {
+				t.Errorf("the restored fleet has other bytes: %d instead of %d", len(after), len(before))
+			}
 		})
 	}
 	expect(t, nil, exitOK, []string{"inspect", "--backup", with}, "us-west-2")
+}
+
+// managedFleet creates an EC2-type fleet of a build.
+func managedFleet(s *mustertest.Service, build string) {
+	s.Helper()
+	mustertest.Call(s, s.Client.CreateFleet, &gamelift.CreateFleetInput{Name: aws.String("fleet"),
+		BuildId: &build, EC2InstanceType: types.EC2InstanceTypeC5Large,
+		RuntimeConfiguration: &types.RuntimeConfiguration{ServerProcesses: []types.ServerProcess{{
+			LaunchPath: aws.String("/local/game/server"), ConcurrentExecutions: aws.Int32(1)}}}})
+}
+
+// A downloader is a machine that runs nothing: it downloads the builds of its instances. It stays connected to the
+// services at an address.
+type downloader struct {
+	*machine.Machine
+	service string // URL
+	clock   *clockwork.FakeClock
+}
+
+// newDownloader runs a machine until the end of a test.
+func newDownloader(t *testing.T, service, token string) *downloader {
+	t.Helper()
+	d := &downloader{service: service, clock: clockwork.NewFakeClock()}
+	var err error
+	d.Machine, err = machine.Open(machine.Config{Service: service, Name: "box", Data: t.TempDir(), Clock: d.clock,
+		Log: slog.New(slog.DiscardHandler), Token: func() (string, error) { return token, nil },
+		Offer: protocol.Offer{MilliCPUs: 8000, MemoryMiB: 64 << 10, IP: "127.0.0.1", OS: "linux", Arch: "amd64"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// await waits until the wanted state fulfils a condition, while the time of the machine passes.
+func (d *downloader) await(t *testing.T, what string, holds func(protocol.Wanted) bool) {
+	t.Helper()
+	mustertest.Eventually(t, what, func() bool {
+		d.clock.Advance(time.Second)
+		return holds(d.Wanted())
+	})
+}
+
+// download waits until a number of instances is wanted, and returns the bytes of their build, which must be the same.
+func (d *downloader) download(t *testing.T, instances int) (data []byte) {
+	t.Helper()
+	d.await(t, "the instances", func(w protocol.Wanted) bool { return len(w.Instances) == instances })
+	for _, i := range d.Wanted().Instances {
+		answer, err := http.Get(d.service + i.Build.Path) //nolint:gosec // of the test's service
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err = io.ReadAll(answer.Body)
+		if err = errors.Join(err, answer.Body.Close()); err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("download: %s, %v", answer.Status, err)
+		}
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != i.Build.SHA256 {
+			t.Errorf("instance %s gets other bytes than it is announced", i.ID)
+		}
+	}
+	return data
 }
 
 // initFromBackup prepares a cluster that is to begin with a backup of the service that had this data.

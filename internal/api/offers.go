@@ -136,8 +136,7 @@ var Families = []Family{
 		partly(wire.OpTerminateGameSession,
 			"FORCE_TERMINATE of game sessions whose process is run by an agent: GameLift's, or muster agent."),
 		partly(wire.OpGetGameSessionLogUrl,
-			"Of game sessions whose process was run by muster agent, for 14 days. In a region of several nodes no "+
-				"logs are stored."),
+			"Of game sessions whose process was run by muster agent, for 14 days."),
 	}},
 	{Name: "Player sessions", Offers: []Offer{
 		full(wire.OpCreatePlayerSession),

@@ -22,8 +22,9 @@ const (
 	maxMachineText   = 64      // bytes of a version, a system and an architecture
 	maxDNSName       = 253     // Source: RFC 1035 section 2.3.4
 	maxTokenDays     = 30
-	machineKeySize   = 32    // bytes of an ed25519 public key. Source: RFC 8032 section 5.1.5
-	machineTokenText = "mt-" // begins the ids of join tokens
+	maxGeneration    = 1 << 53 // more changes than a machine can have, and exact in JSON
+	machineKeySize   = 32      // bytes of an ed25519 public key. Source: RFC 8032 section 5.1.5
+	machineTokenText = "mt-"   // begins the ids of join tokens
 )
 
 // A Machine is a host that runs the machine agent at a location. Its name is unique in the region. Whether it is
@@ -80,15 +81,18 @@ type DeleteMachineToken struct {
 }
 
 // JoinMachine adds a machine with a token, which cannot be used again, or stores another offer of a machine that has
-// joined with this key; that needs no token. NotReady while a deleted machine with the name has instances;
-// AccessDenied for another key and for a token that is unknown, used, expired or of another location; Conflict for
-// another location of a machine that has joined; InvalidRequest, LimitExceeded.
+// joined with this key; that needs no token. It raises the generation of one that acts on a newer one: the region was
+// restored from a backup then, and the machine ignores older generations. NotReady while a deleted machine with the
+// name has instances; AccessDenied for another key and for a token that is unknown, used, expired or of another
+// location; Conflict for another location of a machine that has joined; InvalidRequest, LimitExceeded.
 type JoinMachine struct {
 	Name     string       `cbor:"1,keyasint,omitzero"`
 	Location string       `cbor:"2,keyasint,omitzero"` // "": that of the token, or of the machine that has joined
 	Key      []byte       `cbor:"3,keyasint,omitzero"`
 	Offer    MachineOffer `cbor:"4,keyasint,omitzero"`
 	Token    []byte       `cbor:"5,keyasint,omitzero"` // the SHA-256 of the token; nil: none
+	// Generation is that of the state that the machine acts on; 0: not known.
+	Generation uint64 `cbor:"6,keyasint,omitzero"`
 }
 
 // DrainMachine drains a machine, or ends that. NotFound.
@@ -173,7 +177,7 @@ func (c JoinMachine) decide(s *State, now event.Time) ([]Event, error) {
 		return nil, err
 	}
 	if old, ok := s.machines.Get(c.Name); ok {
-		return m.again(old)
+		return m.again(old, c.Generation)
 	}
 	t, ok := s.machineTokens.Get(MachineTokenID(c.Token))
 	switch {
@@ -197,8 +201,8 @@ func (c JoinMachine) decide(s *State, now event.Time) ([]Event, error) {
 	return []Event{&MachinePut{Machine: m, Token: t.ID}}, nil
 }
 
-// again returns the events for a machine that has joined as old.
-func (m Machine) again(old *Machine) ([]Event, error) {
+// again returns the events for a machine that has joined as old, and acts on a generation.
+func (m Machine) again(old *Machine, generation uint64) ([]Event, error) {
 	switch {
 	case !bytes.Equal(m.Key, old.Key):
 		return nil, fault.New(fault.AccessDenied, "Machine %s has joined with another key. Choose another name, or "+
@@ -206,10 +210,15 @@ func (m Machine) again(old *Machine) ([]Event, error) {
 	case m.Location != "" && m.Location != old.Location:
 		return nil, fault.New(fault.Conflict, "Machine %s is at location %s. Drain and delete it before it joins "+
 			"another one.", m.Name, old.Location)
-	case m.Offer == old.Offer:
+	case generation > maxGeneration:
+		return nil, fault.New(fault.InvalidRequest, "the generation must be at most %d", uint64(maxGeneration))
+	case m.Offer == old.Offer && generation <= old.Generation:
 		return nil, nil
 	}
 	m.Location, m.Drained, m.Joined, m.Generation = old.Location, old.Drained, old.Joined, old.Generation
+	if generation > old.Generation {
+		m.Generation = generation + 1
+	}
 	return []Event{&MachinePut{Machine: m}}, nil
 }
 

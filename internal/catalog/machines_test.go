@@ -114,6 +114,8 @@ func TestJoinMachine(t *testing.T) {
 	first.Token = MachineTokenID(tokenHash(1))
 	drained := *joined
 	drained.Drained, drained.Generation = true, 4
+	restored := *joined
+	restored.Generation = 10
 	larger := drained
 	larger.Offer.MilliCPUs = 4000
 	const notValid = "The join token is not valid: it was used or revoked, or has expired. Create another one."
@@ -147,6 +149,11 @@ func TestJoinMachine(t *testing.T) {
 		{name: "again with a token", given: []Event{joined, token}, when: join},
 		{name: "another offer", given: []Event{&drained},
 			when: with(func(c *JoinMachine) { c.Offer.MilliCPUs, c.Token = 4000, nil }), then: []Event{&larger}},
+		{name: "a newer generation", given: []Event{joined}, when: with(func(c *JoinMachine) { c.Generation = 9 }),
+			then: []Event{&restored}},
+		{name: "its generation", given: []Event{joined}, when: with(func(c *JoinMachine) { c.Generation = 1 })},
+		{name: "a generation too high", given: []Event{joined},
+			when: with(func(c *JoinMachine) { c.Generation = 1<<53 + 1 }), fault: fault.InvalidRequest},
 		{name: "another key", given: []Event{joined, token}, when: with(func(c *JoinMachine) { c.Key = machineKey(2) }),
 			fault: fault.AccessDenied, text: "Machine box has joined with another key. Choose another name, or " +
 				"delete that machine first."},

@@ -140,8 +140,8 @@ func (b *pushBalancer) push(t *testing.T, tree *pushedTree) (view *BuildView, se
 	return nil, 0
 }
 
-// TestPushOverNodes: behind a load balancer each chunk is sent once and the manifest twice, whichever nodes receive them,
-// and the next push sends what has changed.
+// TestPushOverNodes: behind a load balancer each chunk is sent once and the manifest twice, whichever nodes receive
+// them, and the next push sends what has changed.
 func TestPushOverNodes(t *testing.T) {
 	n := newStoringNet(t, 3)
 	b := &pushBalancer{net: n}

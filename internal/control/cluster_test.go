@@ -40,7 +40,7 @@ type net struct {
 
 	downMu sync.Mutex
 	down   map[string]bool // nodes that the others do not reach with questions, by number
-	up     int             // how many nodes have started
+	up     []*world        // nodes that have started
 }
 
 type sharedShard struct {
@@ -97,7 +97,7 @@ func newNetWith(t *testing.T, reads []int, with func() option) *net {
 	for i := range nodes {
 		newWorld(t, n.join(i), with())
 		n.downMu.Lock()
-		n.up++
+		n.up = append(n.up, n.worlds[i])
 		n.downMu.Unlock()
 	}
 	t.Cleanup(func() { close(n.over) }) // before the planes are stopped
@@ -235,22 +235,24 @@ func (n *net) setDown(node int, down bool) {
 	n.down[strconv.Itoa(node)] = down
 }
 
-func (n *net) isDown(node string) bool {
+// reached returns a node, by number; nil if it is down.
+func (n *net) reached(node string) *world {
 	n.downMu.Lock()
 	defer n.downMu.Unlock()
-	return n.down[node]
+	i, err := strconv.Atoi(node)
+	if err != nil || n.down[node] {
+		return nil
+	}
+	return n.up[i]
 }
 
 func (n netNode) AskNode(ctx context.Context, node string, question []byte) ([]byte, error) {
-	i, err := strconv.Atoi(node)
-	if err != nil {
-		return nil, err
-	}
-	if n.isDown(node) {
+	w := n.reached(node)
+	if w == nil {
 		return nil, errors.New("no responders")
 	}
-	answer := n.worlds[i].AnswerNode(ctx, question)
-	if n.isDown(node) {
+	answer := w.AnswerNode(ctx, question)
+	if n.reached(node) == nil {
 		return nil, errors.New("no responders")
 	}
 	return answer, nil

@@ -42,7 +42,8 @@ type seenLines struct {
 }
 
 // follow reads the output of a process, and follows it.
-func (p *Plane) follow(ctx context.Context, room fleet.RoomID, process fleet.ProcessKey, q LogQuery) (LogReader, error) {
+func (p *Plane) follow(ctx context.Context, room fleet.RoomID, process fleet.ProcessKey, q LogQuery) (LogReader,
+	error) {
 	reader, err := p.openRunning(ctx, room, process, q)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,8 @@ func newCopies(p *Plane) *copies.Copies {
 	}
 	all := copies.New(copies.Config{
 		Self: p.cfg.Cluster.Self(), Store: p.cfg.Objects, Logs: p.cfg.Logs, Peers: topic{p.cfg.Cluster, aboutFiles},
-		Number: p.cfg.Copies, Referred: func() []string { return p.Catalog().ReferredHashes() }, Clock: p.cfg.Clock, Log: p.cfg.Log,
+		Number: p.cfg.Copies, Referred: func() []string { return p.Catalog().ReferredHashes() },
+		Clock: p.cfg.Clock, Log: p.cfg.Log,
 	})
 	p.cfg.Objects.Fetch = func(hash string) error { return all.Fetch(context.Background(), hash) }
 	if p.cfg.Logs != nil {

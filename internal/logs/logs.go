@@ -386,7 +386,8 @@ func makeDirs(top, dir string) error {
 	return errors.Join(atomicfile.SyncDir(filepath.Dir(dir)), atomicfile.SyncDir(top))
 }
 
-// Find returns when the log of a process was stored in this store. The error is fs.ErrNotExist if there is none, or it is too old.
+// Find returns when the log of a process was stored in this store. The error is fs.ErrNotExist if there is none, or it
+// is too old.
 func (s *Store) Find(key Key) (stored time.Time, err error) {
 	_, stored, err = s.find(key)
 	return stored, err

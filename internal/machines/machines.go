@@ -308,10 +308,11 @@ func (c *connection) Observed(ctx context.Context, o *protocol.Observed) error {
 	}
 	m, _ := s.Machine(c.name)
 	offer := offerFrom(&o.Offer)
-	if m.Offer == offer || !c.mayChange() {
+	if m.Offer == offer && o.Generation <= m.Generation || !c.mayChange() {
 		return nil
 	}
-	return all.Catalog.Change(ctx, catalog.JoinMachine{Name: c.name, Key: []byte(c.key), Offer: offer})
+	return all.Catalog.Change(ctx, catalog.JoinMachine{Name: c.name, Key: []byte(c.key), Offer: offer,
+		Generation: o.Generation})
 }
 
 // report stores what the machine reports of its instances, as far as it is new.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -15,7 +16,6 @@ import (
 	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
-	"github.com/muster-gg/muster/internal/objects"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -32,12 +32,14 @@ func (s *service) backup(ctx context.Context, to io.Writer, builds bool) error {
 		return err
 	}
 	var blobs *backup.Blobs
-	var before map[string]bool
+	sizes := map[string]int64{}
 	if builds {
 		release := s.plane.KeepObjects()
 		defer release()
 		blobs = &backup.Blobs{Open: func(hash string) (io.ReadCloser, error) { return s.objects.Open(hash) }}
-		before = s.referredBlobs()
+		if err := s.addBlobs(sizes); err != nil { // they may be deleted before the snapshot is listed
+			return err
+		}
 	}
 	snapshot, err := s.snapshot(ctx)
 	if errors.Is(err, journal.ErrSnapshotOpen) {
@@ -52,8 +54,11 @@ func (s *service) backup(ctx context.Context, to io.Writer, builds bool) error {
 		return err
 	}
 	if blobs != nil {
-		if blobs.List, err = s.listBlobs(before); err != nil {
+		if err := s.addBlobs(sizes); err != nil {
 			return err
+		}
+		for _, hash := range slices.Sorted(maps.Keys(sizes)) {
+			blobs.List = append(blobs.List, backup.Blob{Hash: hash, Size: sizes[hash]})
 		}
 	}
 	h := backup.Header{Region: s.cfg.Region, Account: s.cfg.Account, Shards: s.cfg.Shards, Layout: layoutOf(level),
@@ -61,29 +66,27 @@ func (s *service) backup(ctx context.Context, to io.Writer, builds bool) error {
 	return backup.Write(ctx, to, h, files, snapshot, blobs)
 }
 
-// referredBlobs returns the hashes of the blobs to which builds and objects refer.
-func (s *service) referredBlobs() map[string]bool {
-	referred := map[string]bool{}
-	catalog := s.plane.Catalog()
-	_ = s.objects.List(func(b objects.Blob) bool { // listBlobs returns the error
-		if catalog.Referred(b.Hash) {
-			referred[b.Hash] = true
+// addBlobs adds the sizes of the blobs to which builds and objects refer, by hash. It fetches those that only other
+// nodes have, and leaves out those that are lost.
+func (s *service) addBlobs(sizes map[string]int64) error {
+	for _, hash := range s.plane.Catalog().ReferredHashes() {
+		if _, ok := sizes[hash]; ok {
+			continue
 		}
-		return true
-	})
-	return referred
-}
-
-// listBlobs lists the blobs to which builds and objects refer, or did before.
-func (s *service) listBlobs(before map[string]bool) (list []backup.Blob, err error) {
-	catalog := s.plane.Catalog()
-	err = s.objects.List(func(b objects.Blob) bool {
-		if before[b.Hash] || catalog.Referred(b.Hash) {
-			list = append(list, backup.Blob{Hash: b.Hash, Size: b.Size})
+		f, err := s.objects.Open(hash)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
-		return true
-	})
-	return list, err
+		if err != nil {
+			return fmt.Errorf("bytes of a build or object: %w", err)
+		}
+		info, err := f.Stat()
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		sizes[hash] = info.Size()
+	}
+	return nil
 }
 
 // Limits of retries while shards are moving, or after a node was lost. Each attempt may pause all writes.

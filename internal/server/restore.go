@@ -141,8 +141,7 @@ func fillData(ctx context.Context, data string, from io.Reader, log *slog.Logger
 	if err != nil {
 		return err
 	}
-	store, err := objects.Open(objects.Config{Dir: filepath.Join(data, objectsDir), MaxSize: math.MaxInt64,
-		Clock: clockwork.NewRealClock(), Log: log})
+	store, err := openToRestore(data, log)
 	if err != nil {
 		return err
 	}
@@ -152,6 +151,12 @@ func fillData(ctx context.Context, data string, from io.Reader, log *slog.Logger
 		return fmt.Errorf("fill the data directory: %w", err)
 	}
 	return writeIdentity(data, sum.Header, "")
+}
+
+// openToRestore opens the object store of a data directory for the blobs of a backup, of any size.
+func openToRestore(data string, log *slog.Logger) (*objects.Store, error) {
+	return objects.Open(objects.Config{Dir: filepath.Join(data, objectsDir), MaxSize: math.MaxInt64,
+		Clock: clockwork.NewRealClock(), Log: log})
 }
 
 // writeBlob writes a blob of a backup to a store.

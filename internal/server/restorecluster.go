@@ -190,7 +190,13 @@ func (s *service) fillFromBackup(ctx context.Context) (sum backup.Summary, err e
 	if err != nil {
 		return sum, err
 	}
-	return backup.Restore(ctx, from, to, nil, nil) // the files were extracted before, and a cluster keeps no builds
+	store, err := openToRestore(s.cfg.Data, s.cfg.Log)
+	if err != nil {
+		return sum, err
+	}
+	// The files were extracted before. The other nodes fetch their copies of the blobs when they run.
+	return backup.Restore(ctx, from, to, nil,
+		func(b backup.Blob, content io.Reader) error { return writeBlob(store, b, content) })
 }
 
 // dropBackup removes the backup after filling.

@@ -257,7 +257,7 @@ func (i *instance) restore() (found bool, err error) {
 	}
 	if owner := i.m.owner(); owner != "" && p.Owner != owner { // of a run for another user
 		p.Owner = owner
-		if err := errors.Join(i.m.giveTree(i.root(p.Root)), i.record(p)); err != nil {
+		if err := errors.Join(i.m.giveTree(i.root(p.Root)), i.giveVersions(), i.record(p)); err != nil {
 			return true, err
 		}
 	}
@@ -375,13 +375,7 @@ func (i *instance) buildOf(ctx context.Context, w protocol.Instance, root int, s
 	if err := i.m.makeDir(i.dir); err != nil {
 		return err
 	}
-	if err := cloneTree(ctx, tree, i.root(root)); err != nil {
-		return err
-	}
-	if err := i.m.giveTree(i.root(root)); err != nil {
-		return err
-	}
-	if err := syncTree(i.root(root)); err != nil { // before the record
+	if err := i.m.copyTree(ctx, tree, i.root(root)); err != nil { // before the record
 		return err
 	}
 	p := place{Fleet: w.Fleet, Build: w.Build.ID, Key: keyOf(w.Build), Root: root, Installed: installed,

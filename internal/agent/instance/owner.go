@@ -77,6 +77,17 @@ func (m *Instances) writeFile(path string, data []byte) error {
 	return atomicfile.Write(path, data, 0o600)
 }
 
+// copyTree makes a directory with the files of a build for game servers, durably.
+func (m *Instances) copyTree(ctx context.Context, tree, to string) error {
+	if err := cloneTree(ctx, tree, to); err != nil {
+		return err
+	}
+	if err := m.giveTree(to); err != nil {
+		return err
+	}
+	return syncTree(to)
+}
+
 // giveTree gives a directory with all that is in it to the user that runs game servers.
 func (c *Config) giveTree(dir string) (err error) {
 	if c.User == nil {

@@ -33,6 +33,17 @@ func (i *instance) findVersions() {
 	}
 }
 
+// giveVersions gives the files of the builds besides the instance's own to the user that runs game servers.
+func (i *instance) giveVersions() (err error) {
+	entries, _ := os.ReadDir(i.dir) // there is none yet
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), versionPrefix) {
+			err = errors.Join(err, i.m.giveTree(filepath.Join(i.dir, e.Name())))
+		}
+	}
+	return err
+}
+
 // wantsVersion reports whether processes may be requested of a build. The lock is held.
 func (i *instance) wantsVersion(build string) bool {
 	return slices.ContainsFunc(i.want.Versions, func(b protocol.Build) bool { return b.ID == build })
@@ -140,10 +151,7 @@ func (i *instance) copyVersion(ctx context.Context, b protocol.Build) error {
 	if err := os.RemoveAll(root + unfinished); err != nil {
 		return err
 	}
-	if err := cloneTree(ctx, tree, root+unfinished); err != nil {
-		return err
-	}
-	if err := syncTree(root + unfinished); err != nil {
+	if err := i.m.copyTree(ctx, tree, root+unfinished); err != nil {
 		return err
 	}
 	return os.Rename(root+unfinished, root)

@@ -54,8 +54,8 @@ func newCluster(t *testing.T, number int, names ...string) *cluster {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.nodes[name] = New(Config{Self: name, Store: store, Logs: kept, Peers: peers{c}, Number: number, Referred: c.referred,
-			Clock: c.clock, Log: slog.New(slog.DiscardHandler)})
+		c.nodes[name] = New(Config{Self: name, Store: store, Logs: kept, Peers: peers{c}, Number: number,
+			Referred: c.referred, Clock: c.clock, Log: slog.New(slog.DiscardHandler)})
 		t.Cleanup(c.nodes[name].stop)
 	}
 	return c
