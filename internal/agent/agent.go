@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -108,7 +109,7 @@ func (a *agent) connect(ctx context.Context) error {
 	if _, err := a.conn.connect(ctx); err != nil {
 		return err
 	}
-	supervisor.FreeMemory() // of registering, and of what the program has initialized
+	debug.FreeOSMemory() // of registering, and of what the program has initialized
 	a.cfg.Log.Info("agent connected", "fleet", a.cfg.Fleet, "compute", a.cfg.Compute)
 	a.work.Go(func() {
 		if err := a.conn.supervise(a.ctx); err != nil {

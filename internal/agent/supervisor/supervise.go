@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -46,7 +47,7 @@ func Supervise(dir string, in io.Reader, out io.WriteCloser) error {
 	if err != nil {
 		return err
 	}
-	FreeMemory() // of what the program has initialized: there is one supervisor for each game server
+	debug.FreeOSMemory() // of what the program has initialized: there is one supervisor for each game server
 	return s.wait()
 }
 
