@@ -14,6 +14,9 @@ E2E_RACE := ./sessions/... ./history/... ./netcut/...
 # Tests of one package may take this long before they count as stuck.
 TIMEOUT := 8m
 
+# So many tests of a package run at the same time: most of those that can wait for a disk, a process or a clock.
+PARALLEL := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))))
+
 FUZZTIME  ?= 30s
 BENCHTIME ?= 1s
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
@@ -37,8 +40,8 @@ test: clients ## install the real clients into .tools/ and Chromium if it can (o
 	suite() { \
 	  raced=$$($(GO) list "$$@"); \
 	  rest=$$($(GO) list ./... | grep -vxF "$$raced"); \
-	  echo "go test, plain packages"; $(GO) test -timeout $(TIMEOUT) $$rest; \
-	  echo "go test $$race, packages with goroutines"; $(GO) test $$race -timeout $(TIMEOUT) $$raced; \
+	  echo "go test, plain packages"; $(GO) test -timeout $(TIMEOUT) -parallel $(PARALLEL) $$rest; \
+	  echo "go test $$race, packages with goroutines"; $(GO) test $$race -timeout $(TIMEOUT) -parallel $(PARALLEL) $$raced; \
 	}; \
 	suite $(RACE); cd e2e; suite $(E2E_RACE)
 
@@ -49,7 +52,7 @@ race: clients ## run every test under the race detector (slow)
 
 .PHONY: e2e
 e2e: clients ## run only the end-to-end tests with the real clients
-	cd e2e && $(GO) test -count=1 -timeout $(TIMEOUT) ./...
+	cd e2e && $(GO) test -count=1 -timeout $(TIMEOUT) -parallel $(PARALLEL) ./...
 
 .PHONY: walkthrough
 walkthrough: ## go a game client's ways to a session, item by item, and print the list with its marks

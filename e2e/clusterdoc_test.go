@@ -93,7 +93,7 @@ func typeAll(t *testing.T, steps []step, elsewhere *strings.Replacer) (printed [
 		}
 		script += elsewhere.Replace(s.commands)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // it may have to build muster
 	defer cancel()
 	command := clients.AWSCLI(t, nil).Bash(ctx, script)
 	command.Dir = ".."

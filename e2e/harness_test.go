@@ -22,6 +22,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/e2e/clients"
+	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/internal/region"
 )
 
@@ -178,23 +179,9 @@ func (s *service) look() {
 }
 
 // patience is how long a test waits for what must happen, on a busy machine.
-const patience = 60 * time.Second
+const patience = mustertest.Patience
 
-// eventually waits until a condition holds.
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-limit.C:
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
+var eventually = mustertest.Eventually
 
 // receive takes the next value of a channel.
 func receive[T any](t testing.TB, what string, from <-chan T) (value T) {

@@ -53,6 +53,9 @@ type box struct {
 	fleet string
 	data  string
 	path  string // of muster, which is the game server, too
+	ports string // of the game servers
+
+	environ []string // of muster
 }
 
 func newBox(t *testing.T) *box {
@@ -66,14 +69,15 @@ func newBox(t *testing.T) *box {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &box{Service: mustertest.Start(t), agent: child.New(t, "muster agent", path), data: data, path: path}
+	b := &box{Service: mustertest.Start(t), data: data, path: path, ports: child.PortRange(t)}
 	b.fleet = b.Fleet("custom-lab")
 	for name, value := range map[string]string{
 		"AWS_ENDPOINT_URL_GAMELIFT": b.HTTP, "AWS_ACCESS_KEY_ID": b.AccessKey, "AWS_SECRET_ACCESS_KEY": b.SecretKey,
 		"AWS_REGION": b.Region, "MUSTER_CA_FILE": b.CAFile, "AWS_EC2_METADATA_DISABLED": "true",
 	} {
-		t.Setenv(name, value)
+		b.environ = append(b.environ, name+"="+value)
 	}
+	b.agent = b.process("muster agent")
 	t.Cleanup(func() {
 		if b.agent.Running() {
 			b.agent.Stop()
@@ -84,10 +88,17 @@ func newBox(t *testing.T) *box {
 	return b
 }
 
+// process returns a run of muster that does not run yet.
+func (b *box) process(name string) *child.Process {
+	p := child.New(b, name, b.path)
+	p.Environ = b.environ
+	return p
+}
+
 func (b *box) start(args ...string) {
 	b.Helper()
 	b.agent.Launch(append([]string{"agent", "-f", b.fleet, "-c", "box-1", "-r", b.Region, "-loc", "custom-lab",
-		"-ip", "127.0.0.1", "-glc", "environment-variable", "--data", b.data}, args...)...)
+		"-ip", "127.0.0.1", "-glc", "environment-variable", "--data", b.data, "--port-range", b.ports}, args...)...)
 }
 
 // entry is an entry with the sample game server of muster.
@@ -138,6 +149,7 @@ func (b *box) events(code types.EventCode) (n int) {
 
 // TestRuntimeConfiguration: two entries; 2 becomes 4 becomes 1, while a game session goes on.
 func TestRuntimeConfiguration(t *testing.T) {
+	t.Parallel()
 	b := newBox(t)
 	b.start()
 	b.configure(b.entry(1, "-log"), b.entry(1, ""))
@@ -170,10 +182,11 @@ func TestRuntimeConfiguration(t *testing.T) {
 
 // TestKilled: the agent is killed, and the service stops and starts, with game servers that all live on.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	const n = 10
 	b := newBox(t)
 	b.configure(b.entry(n, "-log"))
-	b.start("--port-range", "21000-21050")
+	b.start()
 	b.awaitReady(n)
 	pids := b.processes("game server started")
 	ports := regexp.MustCompile(`port=(\d+)`).FindAllString(b.agent.Log.Tail(), -1)
@@ -190,7 +203,7 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		b.start("--port-range", "21000-21050")
+		b.start()
 		b.agent.Await(t.Context(), func() bool { return b.agent.Log.Says("agent connected") })
 		t.Logf("adopted and connected after %s", time.Since(began))
 		if adopted := slices.Compact(b.processes("game server adopted")); !slices.Equal(adopted, pids) {
@@ -214,6 +227,7 @@ func TestKilled(t *testing.T) {
 
 // TestCrashes: an entry that crashes is started again with growing waits, and a missing file is reported.
 func TestCrashes(t *testing.T) {
+	t.Parallel()
 	b := newBox(t)
 	b.configure(
 		types.ServerProcess{LaunchPath: new("/bin/false"), ConcurrentExecutions: new(int32(1))},
@@ -244,6 +258,7 @@ func TestCrashes(t *testing.T) {
 
 // TestDeregistered: the agent ends its compute with the service's record of it.
 func TestDeregistered(t *testing.T) {
+	t.Parallel()
 	b := newBox(t)
 	b.configure(b.entry(2, ""))
 	b.start()

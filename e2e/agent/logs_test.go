@@ -18,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
-	"github.com/muster-gg/muster/e2e/child"
 	"github.com/muster-gg/muster/e2e/clients"
 	"github.com/muster-gg/muster/gameserver"
 	"github.com/muster-gg/muster/internal/mustertest"
@@ -106,7 +105,7 @@ func TestLog(t *testing.T) {
 	if err := save(); clients.Code(err) != "NotFoundException" || !strings.Contains(err.Error(), "has not ended") {
 		t.Errorf("the log of a live game session: %v", err)
 	}
-	follow := child.New(t, "muster logs", b.path)
+	follow := b.process("muster logs")
 	follow.Launch("logs", "-f", id)
 	follow.Await(t.Context(), func() bool { return follow.Log.Says("out session " + end) })
 	began := time.Now()
@@ -125,7 +124,7 @@ func TestLog(t *testing.T) {
 	b.configure() // nothing more is started
 	b.start()
 	mustertest.Eventually(t, "the log is stored", func() bool { return save() == nil })
-	stored := child.New(t, "muster logs", b.path)
+	stored := b.process("muster logs")
 	stored.Launch("logs", id)
 	<-stored.Ended()
 	if !stored.Log.Says("out session "+end) || !stored.Log.Says("err to standard error") {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -30,6 +29,7 @@ exec tail -f /dev/null
 
 // TestMetrics: what a game server measures is at the agent's /metrics, and one that is killed counts as a crash.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	b := newBox(t)
 	game := filepath.Join(b.data, "game.sh")
 	if err := os.WriteFile(game, []byte(measuringGame), 0o700); err != nil { //nolint:gosec // a program
@@ -61,9 +61,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	shows(`(?m)^muster_agent_crashes_total 1$`)
-	if !strings.Contains(b.agent.Log.Tail(), "has not deregistered from the crash reporter") {
-		t.Error("the log has no word of the crash")
-	}
+	b.agent.Await(t.Context(), func() bool { return b.agent.Log.Says("has not deregistered from the crash reporter") })
 }
 
 func scrape(t *testing.T, address string) string {

@@ -19,7 +19,7 @@ const game = `echo loading; echo Done 1; while [ ! -f $MUSTER_GAME_SESSION_FILE 
 
 func (b *box) wrap(args ...string) *child.Process {
 	b.Helper()
-	p := child.New(b, "muster run", b.path)
+	p := b.process("muster run")
 	p.Launch(append([]string{"run", "--fleet", "Arena", "--location", "custom-lab", "--port", "7777"}, args...)...)
 	return p
 }
@@ -31,6 +31,7 @@ func (b *box) session(data string) {
 }
 
 func TestRun(t *testing.T) {
+	t.Parallel()
 	b := newBox(t)
 	p := b.wrap("--ready-line", "^Done [0-9]$", "--", "/bin/sh", "-c", game)
 	b.awaitReady(1)
@@ -53,6 +54,7 @@ func TestRun(t *testing.T) {
 
 // TestRunStopped: Ctrl-C ends the game.
 func TestRunStopped(t *testing.T) {
+	t.Parallel()
 	b := newBox(t)
 	p := b.wrap("--", "/bin/sh", "-c", `trap 'echo ending; exit 0' TERM; while :; do sleep 0.05; done`)
 	b.awaitReady(1)
@@ -66,6 +68,7 @@ func TestRunStopped(t *testing.T) {
 
 // TestRunUnderAgent: the parameters of a runtime configuration wrap a game, on a port of the agent's range.
 func TestRunUnderAgent(t *testing.T) {
+	t.Parallel()
 	b := newBox(t)
 	e := b.entry(1, "")
 	e.Parameters = new("run -- /bin/sleep 1000")

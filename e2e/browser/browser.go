@@ -83,6 +83,7 @@ func options(program string) []chromedp.ExecAllocatorOption {
 		chromedp.ExecPath(program),
 		chromedp.WSURLReadTimeout(time.Minute), // the default of 20 s is short on a busy machine
 		chromedp.DisableGPU,
+		chromedp.Flag("allow-pre-commit-input", true), // else it drops keys and clicks before the first frame of a page
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-domain-reliability", true),
 		chromedp.Flag("no-pings", true),

@@ -75,21 +75,49 @@ func (b *Tab) Resize(width, height int) {
 // screenshots is the environment variable with the directory to which Check writes pictures.
 const screenshots = "MUSTER_SCREENSHOTS"
 
-// axeRun returns what axe finds, a line for each element.
-const axeRun = `axe.run({
-	runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]},
+// axeRun is the format of an expression that returns what axe finds in a part of the page with rules, a line for each
+// element.
+const axeRun = `axe.run(%s, {
+	runOnly: %s,
 	resultTypes: ["violations"],
 	preload: false,
 }).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html + ": " + n.failureSummary)))`
+
+// Rules of axe.
+const (
+	wcag = `{type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}`
+
+	// colours are those of wcag that depend on colours.
+	colours = `{type: "rule", values: ["color-contrast", "link-in-text-block"]}`
+)
+
+// Parts of a page.
+const (
+	everything = `document`
+	content    = `{exclude: [".top", ".side"]}` // without the header and the navigation of the console
+)
+
+// rulesFor returns the rules to check in a look at a width; "": none. The looks differ in nothing but colours and
+// borders, and from 1280 px on the width changes only where the elements are, not which there are.
+func rulesFor(l Look, width int) string {
+	switch {
+	case l == Light:
+		return wcag
+	case width <= 1280:
+		return colours
+	}
+	return ""
+}
 
 // overflow returns the elements that make the page wider than the window.
 const overflow = `document.documentElement.scrollWidth <= document.documentElement.clientWidth ? [] :
 	[...document.querySelectorAll("body *")]
 		.filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth).map(e => e.outerHTML)`
 
-// Check checks in every look and width that axe-core finds no violation of WCAG 2.2, levels A and AA, and that the page
-// needs no horizontal scrolling. The name is that of its pictures. It needs scripts. The tab ends up light and 1280 px
-// wide.
+// Check checks in every look and width that axe-core finds no violation of WCAG 2.2, levels A and AA, with the rules
+// that depend on them, and that the page needs no horizontal scrolling. The header and the navigation of the console,
+// which its pages share, are checked in each look on the first page of a tab, and light on the others. The name is that
+// of the pictures of the page. It needs scripts. The tab ends up light and 1280 px wide.
 //
 // axe-core runs as an expression of the debugger, to which the page's content security policy does not apply; so the
 // policy is in force, and breaches of it by the page are recorded, all the time.
@@ -104,15 +132,33 @@ func (b *Tab) Check(name string) {
 			b.Errorf("%s at %d px: the page scrolls horizontally, by %q", name, width, wide)
 		}
 		for _, look := range Looks {
-			b.SetLook(look)
-			for _, violation := range value[[]string](b, axeRun) {
-				b.Errorf("%s, %s, %d px: %s", name, look.Name, width, violation)
+			rules := rulesFor(look, width)
+			if rules == "" && os.Getenv(screenshots) == "" {
+				continue
 			}
+			b.SetLook(look)
+			b.run(rules, look, fmt.Sprintf("%s, %s, %d px", name, look.Name, width))
 			b.Screenshot(fmt.Sprintf("%s-%s-%d", name, look.Name, width))
 		}
 	}
+	b.framed = b.framed || value[bool](b, `document.querySelector(".side") !== null`)
 	b.SetLook(Light)
 	b.Resize(1280, 800)
+}
+
+// run runs rules of axe, if there are any, in a look that is set.
+func (b *Tab) run(rules string, look Look, name string) {
+	b.Helper()
+	if rules == "" {
+		return
+	}
+	part := everything
+	if b.framed && look != Light {
+		part = content
+	}
+	for _, violation := range value[[]string](b, fmt.Sprintf(axeRun, part, rules)) {
+		b.Errorf("%s: %s", name, violation)
+	}
 }
 
 // Theme returns the colours that the page has chosen; "": those of the system.

@@ -25,6 +25,8 @@ type Tab struct {
 	*recorder
 	ctx context.Context
 	at  string // the origin of relative URLs
+
+	framed bool // Check has checked a page with the navigation of the console
 }
 
 // Open opens a tab for pages of an origin. It is closed with the test, and then fails the test for everything

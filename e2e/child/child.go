@@ -30,6 +30,8 @@ type Process struct {
 	Path string // of the binary
 	Log  *Log   // of all runs
 
+	Environ []string // variables beside those of the test
+
 	command *exec.Cmd     // of the present run
 	ended   chan struct{} // closed when the present run has ended, and its log has been read
 	err     error         // how it has ended
@@ -55,6 +57,7 @@ func New(t testing.TB, name, path string) *Process {
 func (p *Process) Launch(args ...string) {
 	p.T.Helper()
 	p.command = exec.Command(p.Path, args...)
+	p.command.Env = append(os.Environ(), p.Environ...)
 	bind(p.command)
 	output, err := p.command.StderrPipe()
 	if err != nil {
@@ -119,16 +122,34 @@ func (p *Process) AwaitFailure(ctx context.Context, words string) {
 	}
 }
 
-// Await waits for a condition on the running program.
+// Await waits for a condition on the running program. It checks the condition less and less often, down to 50 times a
+// second: the program may wait for the processor that a check keeps busy.
 func (p *Process) Await(ctx context.Context, condition func() bool) {
+	p.T.Helper()
+	p.await(ctx, condition, 20*time.Millisecond)
+}
+
+// Catch waits for a condition that may hold for a moment only.
+func (p *Process) Catch(ctx context.Context, condition func() bool) {
+	p.T.Helper()
+	p.await(ctx, condition, shortestPause)
+}
+
+// shortestPause is between two checks of a condition.
+const shortestPause = 500 * time.Microsecond
+
+func (p *Process) await(ctx context.Context, condition func() bool, longest time.Duration) {
 	p.T.Helper()
 	ctx, cancel := context.WithTimeout(ctx, StartLimit)
 	defer cancel()
-	tick := time.NewTicker(500 * time.Microsecond)
-	defer tick.Stop()
+	pause := shortestPause
+	next := time.NewTimer(pause)
+	defer next.Stop()
 	for !condition() {
 		select {
-		case <-tick.C:
+		case <-next.C:
+			pause = min(pause*9/8, longest)
+			next.Reset(pause)
 		case <-p.ended:
 			p.T.Fatalf("%s ended by itself: %v\n%s", p.Name, p.err, p.Log.Tail())
 		case <-ctx.Done():
@@ -201,6 +222,41 @@ func FreeAddress(t testing.TB, random *rand.Rand) string {
 	}
 	t.Fatal("no free port")
 	return ""
+}
+
+// PortRange finds successive ports of this host on which no program listens, for the option --port-range of an agent.
+// They are below those of FreeAddress, and no other test has them as long as this one runs.
+func PortRange(t testing.TB) string {
+	t.Helper()
+	const first, blocks, size = 10000, 100, 100
+	for range blocks {
+		at := first + size*rand.IntN(blocks)
+		// The first port of a block shows other tests that it is in use.
+		taken, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", at))
+		if err != nil {
+			continue
+		}
+		if !free(at+1, at+size-1) {
+			_ = taken.Close()
+			continue
+		}
+		t.Cleanup(func() { _ = taken.Close() })
+		return fmt.Sprintf("%d-%d", at+1, at+size-1)
+	}
+	t.Fatal("no free ports")
+	return ""
+}
+
+// free reports whether no program listens on ports.
+func free(first, last int) bool {
+	for port := first; port <= last; port++ {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+		if err != nil {
+			return false
+		}
+		_ = l.Close()
+	}
+	return true
 }
 
 // Variables reads the lines of a shell's environment: export NAME='value'.

@@ -29,6 +29,7 @@ import (
 // TestKillDuringUploads kills the service while builds are uploaded. A build is READY with all its bytes, or
 // INITIALIZED and can be uploaded; an acknowledged upload is READY. No temporary file is left.
 func TestKillDuringUploads(t *testing.T) {
+	t.Parallel()
 	random := draw(t)
 	s := newService(t, random, nil)
 	s.start(t.Context())

@@ -96,7 +96,7 @@ func (s *service) killInSnapshot(ctx context.Context) (cut bool) {
 	s.T.Helper()
 	const snapshots = "OBJ_*"
 	whole, before := s.Log.Counted(), s.files(snapshots)
-	s.Await(ctx, func() bool {
+	s.Catch(ctx, func() bool {
 		if n := s.Log.Counted(); n != whole { // too late for that one
 			whole, before = n, s.files(snapshots)
 		}
@@ -112,7 +112,7 @@ func (s *service) killInArchiving(ctx context.Context) {
 	s.T.Helper()
 	const history = "MUSTER_HISTORY"
 	before := s.files(history)
-	s.Await(ctx, func() bool { return s.files(history) != before })
+	s.Catch(ctx, func() bool { return s.files(history) != before })
 	s.Kill()
 }
 

@@ -66,20 +66,24 @@ func share(usual int) int { return max(usual, usual**kills/usualKills) }
 
 // A service that is killed under load loses and doubles nothing.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	newTrial(t, plan{kills: *kills}).run()
 }
 
 // So does one that is killed while it writes a snapshot.
 func TestKillDuringSnapshot(t *testing.T) {
+	t.Parallel()
 	newTrial(t, plan{kills: share(3), snapshots: true}).run()
 }
 
 // So does one that is killed while game sessions that are over leave its memory.
 func TestKillDuringArchiving(t *testing.T) {
+	t.Parallel()
 	newTrial(t, plan{kills: share(2), archiving: true}).run()
 }
 
 // So does one that is stopped in between.
 func TestKillAndStop(t *testing.T) {
+	t.Parallel()
 	newTrial(t, plan{kills: share(2), stops: share(2)}).run()
 }

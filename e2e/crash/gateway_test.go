@@ -262,6 +262,7 @@ func (r *rush) all(each func(player int, a answered)) (answers map[int]answered,
 // TestGatewayRush has 500 players create a session at the same moment: each gets
 // one of its own.
 func TestGatewayRush(t *testing.T) {
+	t.Parallel()
 	r := newRush(t)
 	answers, failed := r.all(func(int, answered) {})
 	for player, status := range failed {
@@ -286,6 +287,7 @@ func TestGatewayRush(t *testing.T) {
 // received holds afterwards, whoever asks again gets one session, and the sessions
 // that nobody was told of go away.
 func TestGatewayKilled(t *testing.T) {
+	t.Parallel()
 	// Reservations outlast an outage by the grace.
 	r := newRush(t, "--reservation-timeout", "15s", "--process-grace", "30s", "--gateway-deadline", "4s")
 	var received atomic.Int32

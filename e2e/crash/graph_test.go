@@ -27,6 +27,7 @@ const (
 // TestKillKeepsGraphs: after a kill a graph has what it had before, but for the last
 // minute at most, and goes on.
 func TestKillKeepsGraphs(t *testing.T) {
+	t.Parallel()
 	w := newWreck(t, 1000)
 	w.makeQueue()
 	begin := time.Now()

@@ -26,6 +26,7 @@ import (
 // their own rule, and say nothing of what they did before: each must keep its game session, get no second one, and host
 // the next one afterwards.
 func TestKillWithOldServers(t *testing.T) {
+	t.Parallel()
 	const servers = 20
 	random := draw(t)
 	var ports []string

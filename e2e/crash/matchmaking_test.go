@@ -138,6 +138,7 @@ func (c *crowd) start() (wait func()) {
 // started. Each that was acknowledged is there afterwards and comes to its end: a
 // placement with one game session, a ticket with one match.
 func TestMatchmakingKilled(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t)
 	wait := c.start()
 	const calls = crowdPlacements + crowdTickets

@@ -50,10 +50,11 @@ func (w *wreck) place(id string) {
 // A counter that Prometheus has seen is never less after a kill, and lacks at most what was counted since the last
 // sample.
 func TestKillKeepsCounters(t *testing.T) {
+	t.Parallel()
 	w := newWreck(t, 1000)
 	w.makeQueue()
 	made, lost, seen := 0, 0, 0
-	for kill := range 3 {
+	for kill := range share(2) {
 		until := time.Now().Add(time.Duration(11+w.random.IntN(9)) * time.Second)
 		sampled := made // at least 10 s before the kill, and some time to store the frame
 		for time.Now().Before(until) {
@@ -62,7 +63,7 @@ func TestKillKeepsCounters(t *testing.T) {
 			}
 			w.place(fmt.Sprintf("placement-%d", made))
 			made++
-			time.Sleep(5 * time.Millisecond) // a load, not a wait
+			time.Sleep(25 * time.Millisecond) // a load, not a wait
 			if now, ok := w.counter(startedCounter); ok {
 				if now < seen {
 					t.Errorf("kill %d: the counter was %d, and is %d", kill, seen, now)

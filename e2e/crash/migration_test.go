@@ -39,6 +39,7 @@ const (
 // A service that is killed while it moves the entries of the release before loses and doubles none of them, and finds
 // each at any time: also with an index that was damaged in between.
 func TestKillDuringMigration(t *testing.T) {
+	t.Parallel()
 	m := newMigration(t)
 	for kills := share(2); kills > 0; {
 		m.restore()
@@ -168,7 +169,7 @@ func (m migration) killMoving() {
 	changes := 1 + m.random.IntN(8)
 	for range changes {
 		before := m.service.files(history)
-		m.service.Await(m.ctx, func() bool {
+		m.service.Catch(m.ctx, func() bool {
 			return m.service.files(history) != before || m.service.Log.Says(migrated)
 		})
 	}

@@ -45,6 +45,7 @@ func (w *world) buildOf(fleet string) string {
 
 // TestDeploy changes the build of a fleet in place, fails to, and then replaces the fleet behind an alias.
 func TestDeploy(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "--cpus", "8", "--memory", "32768")
 	root := t.TempDir()
 	server, err := os.ReadFile(filepath.Join(binaries, "server"))

@@ -58,6 +58,7 @@ type world struct {
 	service, agent *child.Process
 	address        string
 	data           string // of the machine
+	ports          string // of its game servers
 	serviceData    string
 	environ        map[string]string // from muster.env
 	client         *gamelift.Client
@@ -77,8 +78,8 @@ func newWorld(t *testing.T, agentArgs ...string) *world {
 	}
 	serviceData := filepath.Join(t.TempDir(), "data") // before the service, so that it is removed after its end
 	w := &world{T: t, service: child.New(t, "the service", path), agent: child.New(t, "the machine", path), data: data,
-		serviceData: serviceData,
-		address:     child.FreeAddress(t, rand.New(rand.NewPCG(1, uint64(os.Getpid()))))} //nolint:gosec // a port
+		serviceData: serviceData, ports: child.PortRange(t),
+		address: child.FreeAddress(t, rand.New(rand.NewPCG(rand.Uint64(), 0)))}
 	t.Cleanup(func() {
 		if w.agent.Running() {
 			w.agent.Stop()
@@ -143,9 +144,9 @@ func (w *world) startService() {
 
 func (w *world) startAgent(args ...string) {
 	w.Helper()
-	w.Setenv("MUSTER_CA_FILE", w.environ["MUSTER_CA_FILE"])
+	w.agent.Environ = []string{"MUSTER_CA_FILE=" + w.environ["MUSTER_CA_FILE"]}
 	w.agent.Launch(append([]string{"agent", "--machine", "--service", "ws://" + w.address, "--data", w.data,
-		"--name", "box-1", "--ip", "127.0.0.1"}, args...)...)
+		"--name", "box-1", "--ip", "127.0.0.1", "--port-range", w.ports}, args...)...)
 }
 
 // upload uploads a build with the arena's game server and more files.

@@ -165,6 +165,7 @@ func (w *world) checkLog(session string) {
 
 // TestKilled: the agent is killed, and then the service, with 20 game sessions that all go on.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	const n = 20
 	w := newWorld(t)
 	w.create(w.upload(nil), arena(n))
@@ -213,6 +214,7 @@ func TestKilled(t *testing.T) {
 
 // TestFailures: each failure has its event, and an installation has a log.
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, c := range []struct {
 		name  string

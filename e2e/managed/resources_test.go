@@ -21,6 +21,7 @@ import (
 // fleet, an alias and a queue, reads them back, changes and destroys them. What it reads must be what it wrote, else
 // Terraform would plan a change for ever.
 func TestResources(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tags := []types.Tag{{Key: aws.String("stage"), Value: aws.String("test")}}
 	build := w.buildFromBucket(tags)

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -87,8 +88,8 @@ type page struct {
 
 type link struct{ Text, Href string }
 
-// parsePages parses the embedded templates, whose errors the tests find.
-func parsePages() map[string]*tmpl {
+// parsePages parses the embedded templates, whose errors the tests find. All consoles of a process share them.
+var parsePages = sync.OnceValue(func() map[string]*tmpl {
 	files, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
 		panic(err)
@@ -103,7 +104,7 @@ func parsePages() map[string]*tmpl {
 		}
 	}
 	return all
-}
+})
 
 // show answers with a page.
 func (v *visit) show(name string, p page) error { return v.showStatus(http.StatusOK, name, p) }

@@ -112,15 +112,21 @@ func Call[I, O any](
 	return out
 }
 
-// Eventually waits until a condition holds, for as long as Patience. It says what did not happen otherwise.
+// Eventually waits until a condition holds, for as long as Patience. It says what did not happen otherwise. It checks
+// the condition less and less often, down to 40 times a second: the service may wait for the processor that a check
+// keeps busy.
 func Eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	limit, tick := time.NewTimer(Patience), time.NewTicker(5*time.Millisecond)
+	const longest = 25 * time.Millisecond
+	pause := 5 * time.Millisecond
+	limit, next := time.NewTimer(Patience), time.NewTimer(pause)
 	defer limit.Stop()
-	defer tick.Stop()
+	defer next.Stop()
 	for !condition() {
 		select {
-		case <-tick.C:
+		case <-next.C:
+			pause = min(pause*9/8, longest)
+			next.Reset(pause)
 		case <-limit.C:
 			t.Fatalf("never happened: %s", what)
 		}

@@ -59,7 +59,7 @@ func (s *Store) place(dir, hash string, data []byte) (before int64, err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		before = sizeOf(path)
-		err = os.Rename(f.Name(), path)
+		err = rename(f.Name(), path)
 	}
 	if err != nil {
 		return 0, errors.Join(err, absentIsFine(os.Remove(f.Name())))

@@ -90,20 +90,14 @@ func Open(c Config) (*Store, error) {
 	return s, nil
 }
 
-// makeDirs makes all directories, those of blobs too, so that a later commit has only one directory to sync.
+// makeDirs makes the directories, but for those that rename makes.
 func (s *Store) makeDirs() error {
-	dirs := []string{s.temp(), s.uploads()}
-	for i := range 256 {
-		name := fmt.Sprintf("%02x", i)
-		dirs = append(dirs, filepath.Join(s.blobs(), name), filepath.Join(s.chunks(), name),
-			filepath.Join(s.indexes(), name))
-	}
-	for _, dir := range dirs {
+	for _, dir := range []string{s.temp(), s.uploads(), s.blobs(), s.chunks(), s.indexes()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
 	}
-	return errors.Join(atomicfile.SyncDir(s.blobs()), atomicfile.SyncDir(s.Dir))
+	return atomicfile.SyncDir(s.Dir)
 }
 
 func (s *Store) blobs() string   { return filepath.Join(s.Dir, "sha256") }
@@ -261,10 +255,23 @@ func (s *Store) keep(temp, hash string) error {
 	}
 	if s.renewHere(hash) == nil {
 		err = os.Remove(temp)
-	} else if err = os.Rename(temp, path); err == nil {
+	} else if err = rename(temp, path); err == nil {
 		err = s.renewHere(hash)
 	}
-	return errors.Join(err, atomicfile.SyncDir(filepath.Dir(path))) // also of an existing one, which may be as new
+	// Also of an existing one, and with its directory: both may be as new.
+	return errors.Join(err, atomicfile.SyncDir(filepath.Dir(path)), atomicfile.SyncDir(s.blobs()))
+}
+
+// rename moves a file to a place that its hash names, and makes the directory there for the first one.
+func rename(file, path string) error {
+	err := os.Rename(file, path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.Rename(file, path)
 }
 
 func absentIsFine(err error) error {
