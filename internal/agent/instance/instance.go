@@ -67,7 +67,7 @@ type instance struct {
 	// versionFailures are why such builds could not be prepared, by id.
 	versionFailures map[string]*failure
 	dirs            map[string]string  // of the game servers, by id
-	obsolete        context.CancelFunc // ends the preparation of a build when another one is wanted; nil: none is prepared
+	obsolete        context.CancelFunc // ends the preparation of a build that is wanted no more; nil: there is none
 	state           protocol.InstanceState
 	failure         *failure // why it waits or cannot run, or why a new build could not replace another one
 	loop            *failure // a crash loop
