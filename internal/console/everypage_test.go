@@ -175,6 +175,7 @@ var submissions = map[string][]submission{
 	"POST /console/fleets/{fleet}/actions":             sending(nil, "stop", "start"),
 	"POST /console/fleets/{fleet}/policies":            {{form: url.Values{"policy": {"p"}, "percent": {"20"}}}},
 	"POST /console/fleets/{fleet}/policies/delete":     {{form: url.Values{"policy": {"p"}}}},
+	"POST /console/fleets/{fleet}/builds/detach":       {{form: url.Values{"version": {"v"}}}},
 	"POST /console/fleets/{fleet}/tags":                {{form: url.Values{"tag-key": {"k"}}}},
 	"POST /console/fleets/{fleet}/tags/remove":         {{form: url.Values{"tag-key": {"k"}}}},
 	"POST /console/game-session/terminate":             {{}},

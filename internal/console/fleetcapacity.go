@@ -19,6 +19,7 @@ type capacityView struct {
 	Instances []control.InstanceRow
 	More      bool // there are further instances
 	Shortages []control.ShortageRow
+	Versions  []control.BuildVersion // builds besides its own
 }
 
 // A locationCapacity is the capacity of a fleet at a location.
@@ -66,6 +67,14 @@ func (v *visit) capacityParts(b *fleetBody) []part {
 			}
 			return nil
 		}},
+	}
+	if v.may("muster:BuildRead", []string{"fleet/" + b.FleetId}) {
+		parts = append(parts, part{"Further builds", func() error {
+			var all control.BuildVersions
+			err := v.request("GET", in("fleets", b.FleetId, "builds"), nil, &all)
+			c.Versions = all.Versions
+			return err
+		}})
 	}
 	if c.Listed = v.may("muster:MachineRead", nil); c.Listed {
 		parts = append(parts, part{"Instances", func() error {
@@ -164,6 +173,13 @@ func deleteScalingPolicy(v *visit) error {
 		_, err := call(v, wire.OpDeleteScalingPolicy, &wire.DeleteScalingPolicyInput{FleetId: b.FleetId,
 			Name: v.form("policy")})
 		return err
+	})
+}
+
+// detachBuild detaches a build that the fleet has besides its own.
+func detachBuild(v *visit) error {
+	return v.changeLocation("build-detached", func(b *fleetBody) error {
+		return v.request("DELETE", in("fleets", b.FleetId, "builds", v.form("version")), nil, nil)
 	})
 }
 

@@ -29,6 +29,7 @@ func (w *world) managedFleet() {
 		{Name: "rule", MetricName: wire.MetricNameIdleInstances, ComparisonOperator: "GreaterThanThreshold",
 			Threshold: wire.Some(3.0), EvaluationPeriods: n(15), ScalingAdjustmentType: "ChangeInCapacity",
 			ScalingAdjustment: n(-1)}}}
+	w.answers["GET /v1/fleets/fleet-1/builds"] = `{}`
 	w.answers["GET /v1/instances"] = `{"instances":[{"instanceId":"i-1","machine":"box-1"}],"nextToken":"t",` +
 		`"shortages":[{"fleetId":"fleet-1","location":"custom-a","missing":3,"reason":"No room <here>.",` +
 		`"since":"2026-11-25T11:58:00Z"}]}`
@@ -72,6 +73,27 @@ func TestFleetCapacity(t *testing.T) {
 	if in := w.inputs["StopFleetActions"].(*wire.StopFleetActionsInput); in.Location != "custom-a" ||
 		in.Actions[0] != wire.FleetActionAutoScaling {
 		t.Errorf("stopped %+v", in)
+	}
+}
+
+func TestFurtherBuilds(t *testing.T) {
+	w := newWorld(t)
+	w.managedFleet()
+	const page = "/console/fleets/fleet-1"
+	w.answers["GET /v1/fleets/fleet-1/builds"] = `{"versions":[{"version":"my-branch","buildId":"build-2","ready":1,` +
+		`"instances":2,"attached":"2026-11-24T11:59:00Z","failures":[{"instanceId":"i-2","machine":"box-2",` +
+		`"code":"GENERIC_EVENT","reason":"disk <full>"}]}]}`
+	w.shows("GET", page+"?tab=capacity", nil, 200, "Further builds", "my-branch", "/console/builds/build-2", "1 of 2",
+		"i-2 on box-2", "disk &lt;full&gt;", "Detach my-branch")
+	w.answers["DELETE /v1/fleets/fleet-1/builds/my-branch"] = "{}"
+	w.leads(page+"/builds/detach", url.Values{"version": {"my-branch"}}, page+"?tab=capacity&done=build-detached")
+	w.fails["muster:FleetBuildPut"] = denied
+	if text := w.shows("GET", page+"?tab=capacity", nil, 200, "my-branch"); strings.Contains(text, "Detach") {
+		t.Error("a form is shown to a person who may not send it")
+	}
+	w.fails["muster:BuildRead"] = denied
+	if text := w.shows("GET", page+"?tab=capacity", nil, 200); strings.Contains(text, "my-branch") {
+		t.Error("builds are shown to a person who may not read them")
 	}
 }
 

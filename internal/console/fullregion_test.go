@@ -61,6 +61,7 @@ var answered = map[string]any{
 	"GET /v1/configurations/{name}/tickets": control.TicketList{},
 	"GET /v1/events":                        feedLine{},
 	"GET /v1/fleets":                        control.FleetList{},
+	"GET /v1/fleets/{fleet}/builds":         control.BuildVersions{},
 	"GET /v1/fleets/{fleet}/computes":       control.ComputeList{},
 	"GET /v1/game-sessions":                 control.SessionList{},
 	"GET /v1/builds":                        control.BuildList{},

@@ -163,6 +163,7 @@ var done = map[string]string{
 	"capacity-changed": "The capacity was changed.", "scaling-stopped": "Scaling policies have no effect now.",
 	"scaling-started": "Scaling policies have an effect again.",
 	"target-stored":   "The scaling policy was stored.", "scaling-policy-deleted": "The scaling policy was deleted.",
+	"build-detached":   "The build was detached. Its game sessions go on.",
 	"rule-set-created": "The rule set was created.", "rule-set-deleted": "The rule set was deleted.",
 	"player-released": "The place was released.",
 	"ticket-stopped":  "The ticket was cancelled.",

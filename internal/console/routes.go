@@ -37,6 +37,7 @@ var table = []route{
 	{"POST /console/fleets/{fleet}/actions", changeActions},
 	{"POST /console/fleets/{fleet}/policies", putTarget},
 	{"POST /console/fleets/{fleet}/policies/delete", deleteScalingPolicy},
+	{"POST /console/fleets/{fleet}/builds/detach", detachBuild},
 	{"POST /console/fleets/{fleet}/game-sessions", createGameSession},
 	{"POST /console/fleets/{fleet}/tags", putFleetTag},
 	{"POST /console/fleets/{fleet}/tags/remove", removeFleetTag},
