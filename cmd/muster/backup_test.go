@@ -210,11 +210,21 @@ func (d *downloader) await(t *testing.T, what string, holds func(protocol.Wanted
 	})
 }
 
-// download waits until a number of instances is wanted, and returns the bytes of their build, which must be the same.
-func (d *downloader) download(t *testing.T, instances int) (data []byte) {
+// download waits until a number of fleets has an instance, and returns the bytes of their build, which must be the
+// same.
+func (d *downloader) download(t *testing.T, fleets int) (data []byte) {
 	t.Helper()
-	d.await(t, "the instances", func(w protocol.Wanted) bool { return len(w.Instances) == instances })
-	for _, i := range d.Wanted().Instances {
+	of := map[string]protocol.Instance{}
+	d.await(t, "the instances", func(w protocol.Wanted) bool {
+		clear(of)
+		for _, i := range w.Instances {
+			if !i.Ends {
+				of[i.Fleet] = i
+			}
+		}
+		return len(of) == fleets
+	})
+	for _, i := range of {
 		answer, err := http.Get(d.service + i.Build.Path) //nolint:gosec // of the test's service
 		if err != nil {
 			t.Fatal(err)

@@ -727,6 +727,7 @@ func TestObserverAndCallbackPanics(t *testing.T) {
 		mustDo(t, s, command{Name: "a"}, 2)
 		broken = true
 		mustDo(t, s, command{Name: "a", N: 1}, 3) // durable, and answered
+		synctest.Wait()                           // until the shard has recovered
 		mustDo(t, s, command{Name: "a"}, 3)
 		if recovered != 2 {
 			t.Errorf("%d recoveries, want one at the start and one for the observer", recovered)
