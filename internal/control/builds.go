@@ -160,6 +160,22 @@ func (p *Plane) buildStatus(b *catalog.Build) (catalog.BuildStatus, string) {
 	return b.Status, b.Reason
 }
 
+// startableBuild returns the build with an id or ARN for the instances of a fleet. NotFound; InvalidRequest if it is
+// FAILED, or the region keeps no builds.
+func (p *Plane) startableBuild(idOrArn string) (*catalog.Build, error) {
+	if !p.keepsObjects() {
+		return nil, invalid("%s", noObjects)
+	}
+	b, err := p.findBuild(idOrArn)
+	if err != nil {
+		return nil, err
+	}
+	if status, reason := p.buildStatus(b); status == catalog.BuildFailed {
+		return nil, invalid("Build %s is FAILED: %s", b.ID, reason)
+	}
+	return b, nil
+}
+
 func (p *Plane) hasBytes(hash string) bool {
 	switch {
 	case p.copies != nil:

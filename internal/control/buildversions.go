@@ -85,15 +85,9 @@ func (v *BuildVersion) count(i *catalog.Instance, states []protocol.VersionState
 // PutBuildVersion attaches a build to an EC2-type fleet under the name of a version: see catalog.PutBuildVersion.
 func (p *Plane) PutBuildVersion(ctx context.Context, fleetIDOrArn, version string,
 	in BuildVersionInput) (*BuildVersion, error) {
-	if !p.keepsObjects() {
-		return nil, invalid("%s", noObjects)
-	}
-	b, err := p.findBuild(in.BuildID)
+	b, err := p.startableBuild(in.BuildID)
 	if err != nil {
 		return nil, err
-	}
-	if status, reason := p.buildStatus(b); status == catalog.BuildFailed {
-		return nil, invalid("Build %s is FAILED: %s", b.ID, reason)
 	}
 	id := fleetID(fleetIDOrArn)
 	put := catalog.PutBuildVersion{Fleet: id, Version: version, Build: b.ID, EventID: uuid.NewString()}

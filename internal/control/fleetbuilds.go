@@ -71,15 +71,9 @@ func (p *Plane) FleetBuild(ctx context.Context, fleetIDOrArn string) (*FleetBuil
 
 // SetFleetBuild changes the build of an EC2-type fleet: see catalog.SetFleetBuild.
 func (p *Plane) SetFleetBuild(ctx context.Context, fleetIDOrArn string, in FleetBuildInput) (*FleetBuild, error) {
-	if !p.keepsObjects() {
-		return nil, invalid("%s", noObjects)
-	}
-	b, err := p.findBuild(in.BuildID)
+	b, err := p.startableBuild(in.BuildID)
 	if err != nil {
 		return nil, err
-	}
-	if status, reason := p.buildStatus(b); status == catalog.BuildFailed {
-		return nil, invalid("Build %s is FAILED: %s", b.ID, reason)
 	}
 	id := fleetID(fleetIDOrArn)
 	err = p.Change(ctx, catalog.SetFleetBuild{Fleet: id, Build: b.ID, Now: in.Now, EventID: uuid.NewString()})

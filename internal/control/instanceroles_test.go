@@ -29,7 +29,7 @@ func (w *world) role(name, trust string) {
 	}
 }
 
-// identity returns whom keys authenticate; nil: nobody.
+// identity returns the identity that keys authenticate; nil: none.
 func (w *world) identity(id, secret, token string) *access.Identity {
 	c, ok := w.Secret(id, token)
 	if !ok || c.Secret != secret {
@@ -43,7 +43,7 @@ func (w *world) permits(i *access.Identity, name string) bool {
 	return ok && w.Permits(i, access.Origin{}, action)
 }
 
-// TestInstanceRole: the machine of an instance, and nobody else, gets keys with the rights of the fleet's role, until
+// TestInstanceRole: the machine of an instance, and no other one, gets keys with the rights of the fleet's role, until
 // they expire or the instance has ended.
 func TestInstanceRole(t *testing.T) {
 	w := newWorld(t, withObjects(t))

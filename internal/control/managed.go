@@ -19,12 +19,9 @@ func (p *Plane) createManagedFleet(ctx context.Context, in *wire.CreateFleetInpu
 	if err := p.checkInstanceRole(in); err != nil {
 		return nil, err
 	}
-	b, err := p.findBuild(in.BuildId)
+	b, err := p.startableBuild(in.BuildId)
 	if err != nil {
 		return nil, err
-	}
-	if status, reason := p.buildStatus(b); status == catalog.BuildFailed {
-		return nil, invalid("Build %s is FAILED: %s", b.ID, reason)
 	}
 	command := catalog.CreateManagedFleet{
 		ID: "fleet-" + uuid.NewString(), Attributes: attributesFrom(in), Runtime: managedRuntime(in),
@@ -49,8 +46,6 @@ func (p *Plane) createManagedFleet(ctx context.Context, in *wire.CreateFleetInpu
 // checkManaged rejects requests that name what this service does not have, or leave out what it needs.
 func (p *Plane) checkManaged(in *wire.CreateFleetInput) error {
 	switch {
-	case !p.keepsObjects():
-		return invalid("%s", noObjects)
 	case in.ScriptId != "":
 		return invalid("Realtime scripts are not run by this service. Give a BuildId.")
 	case in.BuildId == "":
