@@ -60,9 +60,11 @@ func (i *instance) role() (environ []string, forget func()) {
 		defer close(done)
 		i.renewKeys(ctx, w.RoleFile, has)
 	}()
+	limit := i.m.cfg.Clock.NewTimer(keysLimit)
+	defer limit.Stop()
 	select {
 	case <-has:
-	case <-i.m.cfg.Clock.After(keysLimit):
+	case <-limit.Chan():
 		i.log().Warn("game servers start without keys of their role")
 	case <-i.quits:
 	case <-ctx.Done():
