@@ -311,7 +311,8 @@ func (m *Machine) end(now time.Time, id string, reason Reason) []Action {
 	return []Action{Signal{ID: id}}
 }
 
-// Heartbeat applies the answer to a heartbeat.
+// Heartbeat applies the answer to a heartbeat. A process that the service does not know cannot be asked to end with its
+// compute, and has no game session: it is ended here.
 func (m *Machine) Heartbeat(now time.Time, status Status, unhealthy, unregistered []string) (do []Action) {
 	for _, id := range unhealthy {
 		do = append(do, m.end(now, id, Unhealthy)...)
@@ -322,7 +323,9 @@ func (m *Machine) Heartbeat(now time.Time, status Status, unhealthy, unregistere
 			p.unregistered = 0
 			continue
 		}
-		if p.unregistered++; p.unregistered >= maxUnregistered {
+		if m.terminates() {
+			do = append(do, m.end(now, id, ComputeShuttingDown)...)
+		} else if p.unregistered++; p.unregistered >= maxUnregistered {
 			do = append(do, m.end(now, id, InitTimeout)...)
 		}
 	}

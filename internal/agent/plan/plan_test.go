@@ -358,6 +358,21 @@ func TestTermination(t *testing.T) {
 	}
 }
 
+// TestTerminationOfUnknownProcesses: the service cannot ask processes to end that have never connected to it.
+func TestTerminationOfUnknownProcesses(t *testing.T) {
+	c := newClock(t, running(Entry{"/s", "", 2}))
+	c.advance(at(10))
+	c.do(c.m.Heartbeat(c.now, Terminating, nil, []string{"p1"})) // the service has not asked yet
+	c.wantActions(Beat{})
+	c.do(c.m.Heartbeat(c.now, Terminating, nil, []string{"p1"}))
+	c.do(c.m.Heartbeat(c.now, Terminating, nil, []string{"p1"}))
+	c.wantActions(Signal{ID: "p1"})
+	c.do(c.m.Exited(c.now, "p1", -15, noSpread))
+	c.do(c.m.Exited(c.now, "p2", 0, noSpread)) // the service has asked it
+	c.advance(c.now)
+	c.wantActions(Report{"p1", ComputeShuttingDown}, Report{"p2", NormalTermination}, Finish{})
+}
+
 func TestTerminatedAtOnce(t *testing.T) {
 	c := newClock(t, running(Entry{"/s", "", 1}))
 	c.advance(at(1))
