@@ -87,11 +87,22 @@ func start(dir string, r Record, spec Spec, command *exec.Cmd) (*Process, error)
 	}
 	go func() { _ = command.Wait() }() // reaps the supervisor, which reports the exit by its socket
 	p, err := connect(dir, r)
-	if err != nil {
-		_ = command.Process.Kill()
-		new(group).signal(answer.PID, true)
+	if err == nil {
+		return p, nil
 	}
-	return p, err
+	if readJSON(dir, exitFile, new(Exit)) == nil {
+		return exited(dir, r, answer.PID), nil
+	}
+	_ = command.Process.Kill()
+	new(group).signal(answer.PID, true)
+	return nil, err
+}
+
+// exited returns a game server that has ended before the agent could connect to its supervisor.
+func exited(dir string, r Record, pid int) *Process {
+	conn, supervisor := net.Pipe()
+	_ = supervisor.Close()
+	return &Process{Record: r, Dir: dir, PID: pid, conn: conn, messages: bufio.NewReader(conn)}
 }
 
 // connect connects to the supervisor of a directory.

@@ -150,6 +150,25 @@ func TestExit(t *testing.T) {
 	}
 }
 
+// TestExitBeforeConnect: the supervisor has ended when the agent receives its answer.
+func TestExitBeforeConnect(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "p")
+	late := exec.Command("/bin/sh", "-c", `answer=$("$@"); echo "$answer"`, "sh", os.Args[0], "supervise", dir)
+	p, err := Start(dir, record, Spec{Program: "/bin/sh", Args: []string{"-c", "echo failed; exit 3"}, Dir: "/"}, late)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Signal(true); err == nil {
+		t.Error("a signal was sent")
+	}
+	if exit, err := p.Wait(); err != nil || exit.Code != 3 || p.PID == 0 {
+		t.Errorf("the exit of process %d is %+v, %v", p.PID, exit, err)
+	}
+	if lines := Tail(dir, 1); len(lines) != 1 || !strings.HasSuffix(lines[0], " out failed") {
+		t.Errorf("the output is %q", lines)
+	}
+}
+
 func TestSignals(t *testing.T) {
 	for kill, want := range map[bool]int{false: -int(syscall.SIGTERM), true: -int(syscall.SIGKILL)} {
 		s := launch(t)
