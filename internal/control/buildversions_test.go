@@ -65,6 +65,13 @@ func (b *branch) beat(builds ...string) {
 	}
 }
 
+func (b *branch) ok(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // denied checks that a call fails, for a reason with a text.
 func (b *branch) denied(operation string, in any, kind fault.Kind, text string) {
 	b.t.Helper()
@@ -193,6 +200,107 @@ func TestBuildVersionPlacement(t *testing.T) {
 	if placed["Port"] == nil {
 		t.Errorf("the placement has no port: %v", placed)
 	}
+}
+
+// place starts a placement of a build version in queue "q", as a call that may be repeated.
+func (b *branch) place(id, version string) error {
+	in := versionOf("", version)
+	delete(in, "FleetId")
+	in["GameSessionQueueName"], in["PlacementId"] = "q", id
+	_, err := b.callAs(WithCall(b.ctx, Call{Principal: "AKIA1", Invocation: id}), "StartGameSessionPlacement", in)
+	return err
+}
+
+// plain creates a fleet without versions on a machine of its own, and returns its idle process.
+func (b *branch) plain() (fleet string, idle *socket) {
+	b.t.Helper()
+	other := b.world.box("plain", 2)
+	fleet = b.managedFleet(b.in.Build.ID, nil)
+	in := other.instance()
+	other.report(protocol.InstanceState{ID: in.ID, Stage: protocol.Running, Build: in.Build.ID})
+	idle = other.serve(in, "plain")
+	b.await("ACTIVE", func() bool { return b.fleetStatus(fleet) == "ACTIVE" })
+	return fleet, idle
+}
+
+// TestBuildVersionDetached: a placement waits while its version is detached, also if its call is repeated, and
+// continues when the version is attached again. Another one waits until its time has passed.
+func TestBuildVersionDetached(t *testing.T) {
+	b := newBranch(t)
+	b.box.serve(b.in, "p2")
+	b.agent.expect(processes.ProcessRegisteredPush{ProcessID: "p2", LogPaths: []string{"/local/game/.no-logs"}})
+	b.queueOf("q", b.FleetARN(b.fleet))
+	b.must("UpdateGameSessionQueue", object{"Name": "q", "TimeoutInSeconds": 20})
+	wait := func(id string) {
+		b.t.Helper()
+		for range 2 {
+			b.ok(b.place(id, "branch"))
+			b.placed(id, "waiting")
+			if err := b.DeleteBuildVersion(b.ctx, b.fleet, "branch"); err != nil && !fault.Is(err, fault.NotFound) {
+				t.Fatal(err)
+			}
+		}
+	}
+	attach := func() {
+		b.t.Helper()
+		_, err := b.PutBuildVersion(b.ctx, b.fleet, "branch", BuildVersionInput{BuildID: "build-2"})
+		b.ok(err)
+	}
+	wait("late")
+	b.beat("build-2")
+	b.elapse(20 * time.Second)
+	b.placed("late", "TIMED_OUT")
+	b.ok(b.place("late", "branch"))
+	wantKind(t, "another call", b.place("new", "branch"), fault.InvalidRequest)
+
+	b.beat([]string{}...) // the files are removed
+	attach()
+	wait("p")
+	b.beat("build-2")
+	attach()
+	start := (<-b.agent.pushes).(processes.StartProcessPush)
+	b.agent.exited(start.ProcessID, "SERVER_PROCESS_CRASHED") // the next attempt
+	b.requested().serve()
+	b.placed("p", "FULFILLED")
+}
+
+// TestBuildVersionMatch: the game session of a match gets a process of the version that its configuration names, in the
+// fleet of the queue that has it, as soon as one can be requested. Without such a fleet the tickets fail.
+func TestBuildVersionMatch(t *testing.T) {
+	b := newBranch(t)
+	plain, idle := b.plain()
+	b.queueOf("games", b.FleetARN(plain), b.FleetARN(b.fleet))
+	a := &arcade{world: b.world}
+	a.configure("duel", duelRules, object{"GameProperties": versionOf("", "branch")["GameProperties"]})
+	a.seek("duel", "t1", "ada")
+	a.seek("duel", "t2", "bob")
+	a.becomes("PLACING", "t1", "t2")
+	a.placed("t1")
+	b.beat("build-2")
+	process := b.requested()
+	push, ok := process.next().(processes.CreateGameSessionPush)
+	if !ok || push.GameProperties["BuildVersion"] != "branch" || push.MatchmakerData == "" {
+		t.Fatalf("%+v was pushed", push)
+	}
+	process.ok(process.activate(push.GameSessionID))
+	a.becomes("COMPLETED", "t1", "t2")
+	to := at(a.ticketNow("t2"), "GameSessionConnectionInfo")
+	if text(to, "GameSessionArn") != push.GameSessionID || at(to, "Port") == nil ||
+		text(to, "MatchedPlayerSessions", 0, "PlayerId") != "bob" {
+		t.Errorf("the connection is %v", to)
+	}
+	b.idle.isAskedToEnd()
+	idle.quiet()
+
+	a.must("UpdateMatchmakingConfiguration", object{"Name": "duel",
+		"GameProperties": versionOf("", "main")["GameProperties"]})
+	a.seek("duel", "t3", "cid")
+	a.seek("duel", "t4", "dee")
+	a.becomes("FAILED", "t3", "t4")
+	if one := a.ticketNow("t3"); !strings.Contains(text(one, "StatusMessage"), "They have branch.") {
+		t.Errorf("the ticket is %v", one)
+	}
+	idle.quiet()
 }
 
 // TestBuildVersionStates: what machines report of the files of versions is shown.

@@ -119,7 +119,7 @@ func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue,
 	}
 	queue, pending := p.drivers.Admit(q)
 	if err := queue.Check(&r); err != nil {
-		return nil, err
+		return p.repeated(ctx, &r, err)
 	}
 	past, err := p.history.Placement(ctx, r.ID)
 	switch {
@@ -147,6 +147,19 @@ func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue,
 		Request: r, Timeout: q.Timeout, Room: first,
 		Trail: placement.Trail{Candidates: choice.Considered, Omitted: choice.Omitted},
 	})
+}
+
+// repeated returns the placement that the same call, or the same match, has started before the queue refused its
+// request: the fleets of the queue may have lost the build version since. Without one the error is refused.
+func (p *Plane) repeated(ctx context.Context, r *placement.Request, refused error) (*placement.Placement, error) {
+	found, err := p.findPlacement(ctx, r.ID)
+	switch {
+	case err != nil && !fault.Is(err, fault.NotFound):
+		return nil, err
+	case err != nil || !found.IsRequest(r):
+		return nil, refused
+	}
+	return found, nil
 }
 
 // askPlacement sends a command for a placement to its shard, and returns the placement after it.
