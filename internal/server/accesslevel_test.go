@@ -7,10 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"log/slog"
-	"math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +15,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/config"
@@ -28,23 +24,11 @@ import (
 // upgrading is a cluster of three nodes of this release and one of the release before, which is down.
 func upgrading(t *testing.T) (nodes []config.Config) {
 	t.Helper()
-	dir, names := t.TempDir(), []string{"n1", "n2", "n3"}
-	if _, err := InitCluster(dir, names, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	var peers []string
-	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
-	for range names {
-		peers = append(peers, freeAddress(t, random))
-	}
+	nodes = threeNodes(t)
 	var opening sync.WaitGroup
-	opened := make([]*service, len(names))
-	for i, name := range names {
-		c := quietConfig(filepath.Join(dir, name))
-		c.Shards, c.Cluster.Node, c.Cluster.Listen, c.Cluster.Peers = 0, name, peers[i], peers
-		c.Clock, c.Log = clockwork.NewRealClock(), slog.New(slog.DiscardHandler)
-		nodes = append(nodes, c)
-		opened[i] = &service{cfg: c}
+	opened := make([]*service, len(nodes))
+	for i := range nodes {
+		opened[i] = &service{cfg: nodes[i]}
 		opening.Go(func() { note(t, opened[i], "n4", catalog.AccessLevel-1) })
 	}
 	opening.Wait()
@@ -100,8 +84,10 @@ func beginAll(t *testing.T, nodes []config.Config) []endpoint {
 	var starting sync.WaitGroup
 	for i, c := range nodes {
 		starting.Go(func() {
-			endpoints[i].T = t
-			t.Cleanup(beginAt(t, c, &endpoints[i].Endpoints))
+			e := &endpoints[i]
+			e.T = t
+			e.stop = beginAt(t, c, &e.Endpoints)
+			t.Cleanup(e.stop)
 		})
 	}
 	starting.Wait()
@@ -112,27 +98,13 @@ func beginAll(t *testing.T, nodes []config.Config) []endpoint {
 type endpoint struct {
 	*testing.T
 	config.Endpoints
+	stop func()
 }
 
 // call makes a call of the operator's API with the root key.
 func (e *endpoint) call(method, path, body string) (status int, answer string) {
 	e.Helper()
-	request, err := http.NewRequestWithContext(e.Context(), method, e.HTTP+path, bytes.NewReader([]byte(body)))
-	if err != nil {
-		e.Error(err)
-		return 0, ""
-	}
-	if body != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	sum := sha256.Sum256([]byte(body))
-	keys := aws.Credentials{AccessKeyID: e.AccessKey, SecretAccessKey: e.SecretKey}
-	if err := v4.NewSigner().SignHTTP(e.Context(), keys, request, hex.EncodeToString(sum[:]), "gamelift", e.Region,
-		time.Now()); err != nil {
-		e.Error(err)
-		return 0, ""
-	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := e.do(method, path, body)
 	if err != nil {
 		e.Error(err)
 		return 0, ""
@@ -143,6 +115,24 @@ func (e *endpoint) call(method, path, body string) (status int, answer string) {
 		e.Error(err)
 	}
 	return response.StatusCode, string(text)
+}
+
+// do is call without reading the answer, whose body has to be closed.
+func (e *endpoint) do(method, path, body string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(e.Context(), method, e.HTTP+path, bytes.NewReader([]byte(body)))
+	if err != nil {
+		return nil, err
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	sum := sha256.Sum256([]byte(body))
+	keys := aws.Credentials{AccessKeyID: e.AccessKey, SecretAccessKey: e.SecretKey}
+	if err := v4.NewSigner().SignHTTP(e.Context(), keys, request, hex.EncodeToString(sum[:]), "gamelift", e.Region,
+		time.Now()); err != nil {
+		return nil, err
+	}
+	return http.DefaultClient.Do(request)
 }
 
 func (e *endpoint) ok(method, path, body string) string {

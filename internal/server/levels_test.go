@@ -35,6 +35,27 @@ func quietConfig(data string) config.Config {
 	return c
 }
 
+// threeNodes prepares the nodes of a cluster, which do not run yet.
+func threeNodes(t *testing.T) (nodes []config.Config) {
+	t.Helper()
+	dir, names := t.TempDir(), []string{"n1", "n2", "n3"}
+	if _, err := InitCluster(dir, names, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	var peers []string
+	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
+	for range names {
+		peers = append(peers, freeAddress(t, random))
+	}
+	for i, name := range names {
+		c := quietConfig(filepath.Join(dir, name))
+		c.Shards, c.Cluster.Node, c.Cluster.Listen, c.Cluster.Peers = 0, name, peers[i], peers
+		c.Clock, c.Log = clockwork.NewRealClock(), slog.New(slog.DiscardHandler)
+		nodes = append(nodes, c)
+	}
+	return nodes
+}
+
 // begin runs a service until stop is called, and returns when it is ready or has ended.
 func begin(t *testing.T, c config.Config) (stop func()) {
 	t.Helper()
@@ -167,21 +188,7 @@ func TestLevelIsNoted(t *testing.T) {
 // The nodes of a cluster agree on a level, and one that does not read it is refused before it takes
 // part. Here it is a newer release that has raised it.
 func TestClusterRefusesAnOlderRelease(t *testing.T) {
-	dir, names := t.TempDir(), []string{"n1", "n2", "n3"}
-	if _, err := InitCluster(dir, names, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	var nodes []config.Config
-	var peers []string
-	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
-	for range names {
-		peers = append(peers, freeAddress(t, random))
-	}
-	for i, name := range names {
-		c := quietConfig(filepath.Join(dir, name))
-		c.Shards, c.Cluster.Node, c.Cluster.Listen, c.Cluster.Peers = 0, name, peers[i], peers
-		nodes = append(nodes, c)
-	}
+	nodes := threeNodes(t)
 	stops := make([]func(), len(nodes))
 	var starting sync.WaitGroup
 	for i, c := range nodes {
