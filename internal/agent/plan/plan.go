@@ -79,6 +79,9 @@ func (m *Machine) Configure(entries []Entry) { m.entries = slices.Clone(entries)
 func (m *Machine) Adopt(now time.Time, id string, e Entry, build string, port int, started time.Time) {
 	m.processes[id] = &process{entry: e, build: build, port: port, started: started, known: now}
 	m.ports.Hold(port)
+	if build != "" {
+		m.remember(id)
+	}
 }
 
 // Rest keeps the port of a process that has ended before this run of the agent for the rest of its lease.

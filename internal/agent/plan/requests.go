@@ -20,6 +20,11 @@ func (m *Machine) Request(id, build string) {
 		return
 	}
 	m.requests = append(m.requests, request{id, build})
+	m.remember(id)
+}
+
+// remember keeps the id of a request.
+func (m *Machine) remember(id string) {
 	m.requested = append(m.requested, id)
 	if extra := len(m.requested) - keptRequests; extra > 0 {
 		m.requested = slices.Delete(m.requested, 0, extra)

@@ -74,6 +74,18 @@ func TestRequestWithdrawn(t *testing.T) {
 	want(t, "afterwards", got, "p2/")
 }
 
+// TestRequestAdopted: one whose process an earlier run of the agent has started is not started again, also when that
+// has ended.
+func TestRequestAdopted(t *testing.T) {
+	m := running(Entry{"/s", "", 1})
+	m.Adopt(at(0), "r1", Entry{"/s", "", 1}, "build-1", 0, at(-60))
+	m.Request("r1", "build-1")
+	m.Exited(at(1), "r1", 1, noSpread)
+	m.Request("r1", "build-1") // the service has not received the report yet
+	got, _ := starts(m, at(9), "p1")
+	want(t, "after its end", got, "p1/")
+}
+
 // TestRequestFails: a requested process that cannot be started is reported, because the service waits for it.
 func TestRequestFails(t *testing.T) {
 	for name, fail := range map[string]func(m *Machine) []Action{
