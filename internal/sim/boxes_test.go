@@ -30,7 +30,13 @@ type box struct {
 	gen    uint64 // of the newest wanted state that this run of the agent has
 	wanted *protocol.Wanted
 	slots  map[string]*slot
-	disk   map[string]fleet.RoomID // instances that are complete, for the next run of the agent
+	disk   map[string]files // of instances that are complete, for the next run of the agent
+}
+
+// files are what is on the disk of an instance.
+type files struct {
+	room   fleet.RoomID
+	builds map[string]bool // besides the fleet's own
 }
 
 // A link is one socket of a box.
@@ -64,6 +70,8 @@ type slot struct {
 	complete bool
 	tick     uint64 // counts planned ticks
 	agent    int    // the run of the agent that it belongs to
+
+	builds, preparing map[string]bool // besides the fleet's own: complete, and not yet
 }
 
 // live reports whether a slot belongs to the agent that runs.
@@ -259,7 +267,7 @@ func (b *box) apply(first bool) {
 	}
 	if first {
 		for _, id := range slices.Sorted(maps.Keys(b.disk)) {
-			b.slot(id, b.disk[id])
+			b.slot(id, b.disk[id].room)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(b.slots)) {
@@ -279,10 +287,11 @@ func (b *box) slot(id string, room fleet.RoomID) *slot {
 		return s
 	}
 	s := &slot{box: b, id: id, room: room, stage: protocol.Waiting, servers: map[string]*server{}, agent: b.agent,
-		ports: plan.NewPorts(20000, 20999)}
+		ports: plan.NewPorts(20000, 20999), builds: map[string]bool{}, preparing: map[string]bool{}}
 	b.slots[id] = s
 	b.w.runsOn(id, b)
-	if _, s.complete = b.disk[id]; s.complete {
+	if f, complete := b.disk[id]; complete {
+		s.complete, s.builds = true, f.builds
 		b.w.in(0, func(*world) { s.serve() })
 	} else {
 		s.prepare(protocol.Downloading)
@@ -301,6 +310,7 @@ func (s *slot) set(i protocol.Instance) {
 	s.wants = i
 	if s.plan != nil {
 		s.configure()
+		s.keepBuilds()
 		s.next()
 	}
 	if i.Ends && !s.ends {
@@ -356,7 +366,7 @@ func (s *slot) prepare(stage protocol.Stage) {
 		case stage == protocol.Downloading:
 			s.prepare(protocol.Building)
 		case stage == protocol.Building:
-			s.box.disk[s.id] = s.room // the record is written last
+			s.box.disk[s.id] = files{s.room, s.builds} // the record is written last
 			s.complete = true
 			s.serve()
 		}
@@ -376,7 +386,7 @@ func (s *slot) serve() {
 		if g.alive && g.box == s.box && g.key.Compute == s.id {
 			g.slot = s
 			s.servers[g.key.ID] = g
-			s.plan.Adopt(time.Now(), g.key.ID, g.entry, "", g.port, g.begun)
+			s.plan.Adopt(time.Now(), g.key.ID, g.entry, g.build, g.port, g.begun)
 			if g.ready {
 				s.plan.Registered(g.key.ID)
 			}
@@ -384,10 +394,12 @@ func (s *slot) serve() {
 	}
 	for _, g := range w.servers {
 		if !g.alive && !g.reported && g.box == s.box && g.key.Compute == s.id {
-			s.exit(plan.Report{ID: g.key.ID, Reason: plan.Crashed}) // it has ended without an agent
+			s.plan.Adopt(time.Now(), g.key.ID, g.entry, g.build, g.port, g.begun)
+			s.perform(s.plan.Exited(time.Now(), g.key.ID, 1, w.rng.Float64())) // it has ended without an agent
 		}
 	}
 	s.configure()
+	s.keepBuilds()
 	s.register(func() {
 		if s.live() && !s.dropped {
 			s.perform(s.plan.Heartbeat(time.Now(), plan.Initializing, nil, nil))
@@ -396,6 +408,7 @@ func (s *slot) serve() {
 				s.perform(s.plan.TerminateCompute(time.Now()))
 			}
 			s.next()
+			s.beats()
 		}
 	})
 	if s.ends {
@@ -486,7 +499,11 @@ func (s *slot) perform(actions []plan.Action) {
 		case plan.Report:
 			s.exit(a)
 		case plan.Beat:
-			s.terminating()
+			if s.ends {
+				s.terminating()
+			} else {
+				s.beat()
+			}
 		case plan.Finish:
 			s.finish()
 		}
@@ -510,17 +527,22 @@ func (s *slot) start(a plan.Start) {
 	if equal >= a.Entry.Count {
 		w.fail("instance %s has %d processes of %+v and starts another one", s.id, equal, a.Entry)
 	}
-	if !w.calm && w.chance(4) {
+	key := serverKey{s.room, fleet.ProcessKey{Compute: s.id, ID: a.ID}}
+	if w.byKey[key] != nil {
+		w.fail("process %s of instance %s is started again", a.ID, s.id)
+	}
+	if a.Build != "" && !s.builds[a.Build] || !w.calm && w.chance(4) {
+		w.unstarted[key] = true
 		s.perform(s.plan.StartFailed(time.Now(), a.ID, w.rng.Float64()))
 		return
 	}
 	w.seen["process started"]++
-	g := &server{w: w, room: s.room, key: fleet.ProcessKey{Compute: s.id, ID: a.ID}, alive: true,
+	g := &server{w: w, room: s.room, key: key.key, build: a.Build, alive: true,
 		hung: !w.calm && w.chance(4), slot: s, box: s.box, entry: a.Entry, port: a.Port, begun: time.Now()}
 	g.run = "run-" + a.ID
 	s.servers[a.ID] = g
 	w.servers = append(w.servers, g)
-	w.byKey[serverKey{g.room, g.key}] = g
+	w.byKey[key] = g
 	w.in(w.between(0, time.Second), func(*world) { g.connect() })
 	w.in(time.Minute, g.beat)
 	if !w.calm && w.chance(15) {
@@ -540,6 +562,9 @@ func (s *slot) exited(g *server, code int) {
 	}
 	if s.dropped {
 		s.finish()
+	}
+	if g.build != "" {
+		s.keepBuilds()
 	}
 }
 

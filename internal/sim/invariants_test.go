@@ -53,7 +53,7 @@ func checkRoom(r *fleet.Room) (broken string) {
 		switch other, taken := hosts[g.Host]; {
 		case taken:
 			broken = sprintf("process %v hosts game sessions %s and %s", g.Host, other, g.ID)
-		case !ok || p.Status != fleet.ProcessHosting || p.Session != g.Ordinal:
+		case !ok || !p.Hosts() || p.Session != g.Ordinal:
 			broken = sprintf("game session %s is %s and its process %v does not host it", g.ID, g.Status, g.Host)
 		case g.Status == fleet.Terminating && p.TerminateBy == 0:
 			broken = sprintf("game session %s is TERMINATING, and its process %v is not asked to end", g.ID, g.Host)

@@ -105,14 +105,19 @@ func (w *world) roomLaw(r *fleet.Room, e any) string {
 	case *fleet.ProcessHasEnded:
 		p, law := status(e.ProcessKey), *e
 		if s := w.byKey[serverKey{r.ID(), e.ProcessKey}]; s != nil && s.reported &&
-			(s.box != nil || e.Reason == fleet.EndedCrashed) {
+			(s.box != nil || e.Reason == fleet.EndedCrashed) || w.unstarted[serverKey{r.ID(), e.ProcessKey}] {
 			law.Reason = fleet.EndedItself // its agent knows, so nothing is waited for
 		}
 		g, ok := r.GameSessionAt(p.Session)
 		if ok && g.StatusReason == fleet.ForceTerminated && p.Supervised && e.Reason == fleet.EndedByForce {
 			law.Reason = fleet.EndedItself // an operator has ended it
 		}
+		if ok && p.Requested {
+			law.Reason = fleet.EndedItself // it has not connected, and ends with its game session
+		}
 		return processEndLaw(r, p, &law) + w.endLaw(r.ID(), p, law.Reason)
+	case *fleet.ProcessRequested:
+		return requestLaw(r, e)
 	case *fleet.ProcessExited:
 		return unless(!alive(status(e.ProcessKey)), "the process lives")
 	case *fleet.ProcessForgotten:
@@ -159,7 +164,11 @@ func (w *world) creationLaw(r *fleet.Room, host fleet.Process, e *fleet.GameSess
 	if id := placement.SessionID(e.Placement, int(e.Attempt)); e.Placement != "" && e.ID != id {
 		return fmt.Sprintf("the game session of the attempt is %s", id)
 	}
-	if host.Status != fleet.ProcessIdle || !host.Connected || host.TerminateBy != 0 {
+	if broken := w.versionLaw(r.ID(), host, fleet.VersionOf(e.Properties)); broken != "" {
+		return broken
+	}
+	waits := host.Requested && host.Status == fleet.ProcessInitializing && host.Session == 0
+	if !waits && (host.Status != fleet.ProcessIdle || !host.Connected || host.TerminateBy != 0) {
 		return fmt.Sprintf("the process cannot take a game session: it is %s", described{host})
 	}
 	if w.opts.Machines {
@@ -179,6 +188,9 @@ func (w *world) sessionLaw(r *fleet.Room, e any) string {
 	switch e := e.(type) {
 	case *fleet.GameSessionActivated:
 		return w.activationLaw(r, session(e.Ordinal), e)
+	case *fleet.GameSessionHosted:
+		g := session(e.Ordinal)
+		return unless(!g.HasEnded() && g.Host == e.Host && g.Port == 0, "the game session is %s", described{g})
 	case *fleet.GameSessionBackfilled:
 		g := session(e.Ordinal)
 		fills := g.Status == fleet.Active && g.Filled != e.Match

@@ -28,6 +28,8 @@ var machineActions = []action{
 	{"create a fleet", 4, (*world).createFleet},
 	{"scale", 14, (*world).scale},
 	{"delete a fleet", 1, (*world).deleteFleet},
+	{"attach a build", 6, (*world).attachBuild},
+	{"detach a build", 2, (*world).detachBuild},
 	{"create", 30, (*world).createSession},
 	{"terminate", 3, (*world).terminate},
 	{"kill a server", 6, (*world).killServer},
@@ -55,11 +57,14 @@ func (w *world) foundMachines() {
 				case undecided(err):
 					w.in(time.Second, func(*world) { raise(shard) })
 				case shard == region.CatalogShard:
-					w.foundNext([]catalog.Command{
-						catalog.CreateBuild{ID: "build-1", Name: "game", OperatingSystem: "AMAZON_LINUX_2023",
-							Source: catalog.BuildSource{Bucket: "b", Key: "k"}, Hash: hashText, Size: 1},
-						catalog.FinishBuild{ID: "build-1", Hash: hashText},
-					})
+					var builds []catalog.Command
+					for _, id := range []string{"build-1", "build-2", "build-3"} {
+						builds = append(builds, catalog.CreateBuild{ID: id, Name: "game",
+							OperatingSystem: "AMAZON_LINUX_2023", Hash: hashText, Size: 1,
+							Source: catalog.BuildSource{Bucket: "b", Key: "k"}},
+							catalog.FinishBuild{ID: id, Hash: hashText})
+					}
+					w.foundNext(builds)
 				}
 			}})
 	}
@@ -105,7 +110,7 @@ func (w *world) joinMachine() {
 		return
 	}
 	b := &box{w: w, name: name, serial: len(w.boxes), location: home, token: w.id("token"), slots: map[string]*slot{},
-		disk: map[string]fleet.RoomID{}, offer: protocol.Offer{MilliCPUs: int32(1+w.rng.IntN(8)) * 1000,
+		disk: map[string]files{}, offer: protocol.Offer{MilliCPUs: int32(1+w.rng.IntN(8)) * 1000,
 			MemoryMiB: 32 << 10, IP: "10.0.0.1", OS: "linux"}}
 	w.boxes = append(w.boxes, b)
 	w.in(w.between(0, 10*time.Second), b.beat)
@@ -204,7 +209,11 @@ func (w *world) createSession() {
 	if w.chance(50) {
 		c.Protection = string(catalog.FullProtection)
 	}
-	w.createAs(w.rooms[w.rng.IntN(len(w.rooms))], c, 2)
+	room := w.rooms[w.rng.IntN(len(w.rooms))]
+	if w.chance(40) {
+		w.chooseVersion(room, &c)
+	}
+	w.createAs(room, c, 2)
 }
 
 // runsOn notes where an instance begins: on one machine only.
@@ -232,6 +241,8 @@ func (w *world) instanceLaw(s *catalog.State, body any) string {
 			return "the machine takes no instance"
 		}
 		return w.packingLaw(s, m, &e.Instance)
+	case *catalog.BuildVersionPut:
+		w.attached[versionKey{e.Fleet, e.Version.Version, e.Version.Build}] = true
 	case *catalog.InstanceStatusSet:
 		i, ok := s.Instance(e.ID)
 		if !ok || e.Status != catalog.InstanceTerminating || closing(s, i) {
@@ -274,7 +285,7 @@ func (w *world) protectionLaw(s *catalog.State, i *catalog.Instance) (broken str
 	m, _ := s.Machine(i.Machine)
 	r.ProcessesOf(i.ID, func(p *fleet.Process) bool {
 		g, ok := r.GameSessionAt(p.Session)
-		if ok && p.Status == fleet.ProcessHosting && !g.HasEnded() &&
+		if ok && p.Hosts() && !g.HasEnded() &&
 			(g.Protection == string(catalog.FullProtection) || m != nil && m.Drained) {
 			broken = sprintf("it hosts game session %s with protection %q", g.ID, g.Protection)
 		}
@@ -306,8 +317,12 @@ func (w *world) checkUnwanted() {
 			continue
 		}
 		key := g.box.name + "/" + g.key.Compute
+		if g.build != "" {
+			key += "/" + g.key.ID
+		}
 		i, ok := s.Instance(g.key.Compute)
-		wanted := ok && i.Status != catalog.InstanceTerminating && i.Machine == g.box.name
+		wanted := ok && i.Status != catalog.InstanceTerminating && i.Machine == g.box.name &&
+			(g.build == "" || w.needed(g))
 		l := g.box.link
 		if !g.alive || wanted || l == nil || l.conn == nil {
 			delete(w.idle, key)
@@ -444,6 +459,7 @@ func (w *world) checkBox(s *catalog.State, b *box) {
 		if len(sl.servers) != count && !loops {
 			w.fail("instance %s on %s has %d processes of %d", i.ID, b.name, len(sl.servers), count)
 		}
+		w.checkBuilds(sl)
 		w.seen["instance checked"]++
 	}
 	for _, g := range w.servers {

@@ -329,8 +329,15 @@ func wantedOf(view *catalog.State, machine string) (wanted []protocol.Instance) 
 		if !ok || f.Managed == nil {
 			continue
 		}
-		wanted = append(wanted, protocol.Instance{ID: i.ID, Fleet: i.Fleet, Runtime: machines.RuntimeOf(f.Runtime),
-			Ends: i.Status == catalog.InstanceTerminating})
+		instance := protocol.Instance{ID: i.ID, Fleet: i.Fleet, Runtime: machines.RuntimeOf(f.Runtime),
+			Ends: i.Status == catalog.InstanceTerminating}
+		for _, v := range f.Managed.Versions {
+			b := protocol.Build{ID: v.Build}
+			if !slices.Contains(instance.Versions, b) {
+				instance.Versions = append(instance.Versions, b)
+			}
+		}
+		wanted = append(wanted, instance)
 	}
 	return wanted
 }

@@ -27,6 +27,7 @@ type server struct {
 	box   *box  // that it runs on; nil: none, nothing below is set
 	slot  *slot // of the agent that knows it
 	entry plan.Entry
+	build string // that it was started from; "": the fleet's own
 	port  int
 	begun time.Time
 }
@@ -129,7 +130,7 @@ func (s *server) catchUp() {
 		case !process.Connected:
 			s.connect()
 		default:
-			if session.Status == fleet.Activating {
+			if session.Status == fleet.Activating && process.Status == fleet.ProcessHosting {
 				s.start(session.ID)
 			}
 			if process.TerminateBy != 0 {
@@ -167,6 +168,10 @@ func (s *server) start(session string) {
 	case s.session != "":
 		s.w.fail("server process %v hosts game session %s and is told to start %s", s.key, s.session, session)
 		return
+	}
+	if p := s.w.process(s.room, s.key); p.Build != s.build {
+		s.w.fail("server process %v of build %q is told to start %s, and the room has it with build %q", s.key, s.build,
+			session, p.Build)
 	}
 	s.session = session
 	if !s.w.calm && s.w.chance(10) {
@@ -301,6 +306,15 @@ func (w *world) roomHappened(room fleet.RoomID, body any) {
 	case *fleet.GameSessionCreated:
 		if s := find(e.Host); s != nil && s.alive && s.open {
 			s.start(e.ID)
+		}
+	case *fleet.ProcessRequested:
+		w.in(w.latency(5*time.Millisecond), func(*world) { w.request(room, e.ProcessKey) })
+	case *fleet.GameSessionHosted:
+		r, _ := w.shards[w.shardOf(room)].mirror.machine.Room(room)
+		if s := find(e.Host); s != nil && s.alive && s.open {
+			if g, ok := r.GameSessionAt(e.Ordinal); ok && g.Status == fleet.Activating {
+				s.start(g.ID)
+			}
 		}
 	case *fleet.ProcessAskedToEnd:
 		if s := find(e.ProcessKey); s != nil && s.alive && s.open {

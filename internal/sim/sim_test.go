@@ -40,6 +40,8 @@
 //   - A command that a node forwards is carried out once at most, in order, and not after the node was told that it
 //     will never be. A read shows at least what was durable when it was asked for.
 //   - A placement has one game session that is ACTIVE; others that it came to by a failure are terminated.
+//   - In a region with machines a game session has a process of the build whose version it names. Processes of builds
+//     besides those of their fleets end with their game sessions, also when the build is detached.
 //   - When all faults end, everything comes to an end: no deadline is left in the past, no
 //     placement and no match without an outcome. Then a last placement and a last match succeed.
 package sim
@@ -160,6 +162,12 @@ func TestMachines(t *testing.T) {
 		}
 	})
 	t.Log(seen)
+	for _, name := range []string{"ProcessRequested", "GameSessionHosted", "BuildsChanged", "BuildVersionDeleted",
+		"build checked"} {
+		if *seeds >= 200 && seen[name] < 5 {
+			t.Errorf("all simulations together met %q %d times", name, seen[name])
+		}
+	}
 }
 
 // boundOfBugs is within how many seeds each planted bug has to be found.

@@ -50,6 +50,8 @@ func (w *waits) begin(r *fleet.Room, body any) {
 	switch e := body.(type) {
 	case *fleet.ProcessConnected:
 		w.connected[serverKey{room, e.ProcessKey}] = now
+	case *fleet.ProcessRequested:
+		w.connected[serverKey{room, e.ProcessKey}] = now
 	case *fleet.ProcessBecameReady:
 		w.heard[serverKey{room, e.ProcessKey}] = now
 	case *fleet.ProcessResumed:

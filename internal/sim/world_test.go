@@ -61,6 +61,9 @@ type world struct {
 	fleets  map[string]string    // EC2-type fleets that were created, with their instance types
 	idle    map[string]time.Time // by box and instance: since when it is not wanted, while the box is connected
 
+	attached  map[versionKey]bool // builds besides their own that fleets have had
+	unstarted map[serverKey]bool  // processes that an agent could not start
+
 	wake chan struct{} // holds one when an owner has done something
 }
 
@@ -112,6 +115,7 @@ func newWorld(seed uint64, opts Options) *world {
 		w.rooms = append(w.rooms, fleet.RoomID{Fleet: id, Location: fmt.Sprint("custom-", i)})
 	}
 	w.begunOn, w.fleets, w.idle = map[string]*box{}, map[string]string{}, map[string]time.Time{}
+	w.attached, w.unstarted = map[versionKey]bool{}, map[serverKey]bool{}
 	if opts.Machines {
 		w.rooms = nil
 		for _, n := range w.nodes {
