@@ -3,6 +3,8 @@ package instance
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -40,7 +42,8 @@ type builds struct {
 	failed map[string]failedInstall // by key, while an instance has the build
 }
 
-// A failedInstall is the failure of an installer. Another build with the same files is tried again.
+// A failedInstall is the failure of an installer. Another build with the same files is tried again, as is one whose
+// installer had no keys of its role.
 type failedInstall struct {
 	build string // id
 	*failure
@@ -53,12 +56,18 @@ type mark struct {
 
 var hashPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// keyOf returns the name of a build on a machine, by the hash of its tree or of its archive; "" if it has none.
-func keyOf(b protocol.Build) string {
-	if hash := cmp.Or(b.Tree, b.SHA256); hashPattern.MatchString(hash) {
-		return hash[:keyLength]
+// keyOf returns the name of a build on a machine, by the hash of its tree or of its archive; "" if it has none. The
+// instances of each role have builds of their own, because installers may leave there what they got with its rights.
+func keyOf(b protocol.Build, role string) string {
+	hash := cmp.Or(b.Tree, b.SHA256)
+	if !hashPattern.MatchString(hash) {
+		return ""
 	}
-	return ""
+	if role != "" {
+		sum := sha256.Sum256([]byte(hash + role))
+		hash = hex.EncodeToString(sum[:])
+	}
+	return hash[:keyLength]
 }
 
 // lock locks a build.
@@ -81,11 +90,11 @@ func (b *builds) lockOf(key string) chan struct{} {
 	return b.locks[key]
 }
 
-// prepare gets the build of an instance: downloads, extracts and installs it, unless the machine has it. The build is
-// locked until release is called. stage is called with each stage that begins. work counts what goes on after prepare.
-func (b *builds) prepare(ctx context.Context, work *sync.WaitGroup, w protocol.Instance, stage func(protocol.Stage)) (
+// prepare gets the build of w for an instance: downloads, extracts and installs it, unless the machine has it. The
+// build is locked until release is called. stage is called with each stage that begins.
+func (b *builds) prepare(ctx context.Context, i *instance, w protocol.Instance, stage func(protocol.Stage)) (
 	tree string, installed bool, release func(), err error) {
-	key := keyOf(w.Build)
+	key := keyOf(w.Build, w.Role)
 	if key == "" || !hashPattern.MatchString(w.Build.SHA256) {
 		return "", false, nil, failed(codeDownload, "build %s has no valid hash", w.Build.ID)
 	}
@@ -111,9 +120,9 @@ func (b *builds) prepare(ctx context.Context, work *sync.WaitGroup, w protocol.I
 	b.mu.Unlock()
 	f := last.failure
 	if f == nil || last.build != w.Build.ID {
-		if installed, err = b.make(ctx, dir, w, stage); err == nil {
+		if installed, err = b.make(ctx, dir, i, w, stage); err == nil {
 			if installed {
-				work.Go(func() { b.putOutput(ctx, dir, w) })
+				i.m.work.Go(func() { b.putOutput(ctx, dir, w) })
 			}
 			return tree, installed, unlock, nil
 		}
@@ -121,9 +130,11 @@ func (b *builds) prepare(ctx context.Context, work *sync.WaitGroup, w protocol.I
 		if f, known = errors.AsType[*failure](err); !known || f.Code != codeInstaller {
 			return "", false, nil, err
 		}
-		b.mu.Lock()
-		b.failed[key] = failedInstall{w.Build.ID, f}
-		b.mu.Unlock()
+		if !f.keyless {
+			b.mu.Lock()
+			b.failed[key] = failedInstall{w.Build.ID, f}
+			b.mu.Unlock()
+		}
 	}
 	b.putOutput(ctx, dir, w)
 	return "", false, nil, f
@@ -135,8 +146,8 @@ func readMark(dir string) (m mark, ok bool) {
 }
 
 // make makes the directory of a build.
-func (b *builds) make(ctx context.Context, dir string, w protocol.Instance, stage func(protocol.Stage)) (
-	installed bool, err error) {
+func (b *builds) make(ctx context.Context, dir string, i *instance, w protocol.Instance,
+	stage func(protocol.Stage)) (installed bool, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return false, err
 	}
@@ -154,7 +165,7 @@ func (b *builds) make(ctx context.Context, dir string, w protocol.Instance, stag
 	}
 	if installer := findInstaller(tree); installer != "" {
 		stage(protocol.Installing)
-		if err := b.installFor(ctx, dir, tree, installer); err != nil {
+		if err := b.installFor(ctx, i, w, dir, installer); err != nil {
 			return false, err
 		}
 		installed = true

@@ -17,10 +17,10 @@
 //
 // # Files
 //
-// Builds with the same files are one build on a machine. Its files never change after the installation, whatever game
-// servers write: an instance has a hard link of a file only if neither owner nor others may write to it and this
-// process has no right to do so all the same; of all other files it has a copy, which costs nothing on file systems
-// that share extents.
+// Builds with the same files are one build on a machine, for the instances with one role, whose keys the installer has.
+// Its files never change after the installation, whatever game servers write: an instance has a hard link of a file
+// only if neither owner nor others may write to it and this process has no right to do so all the same; of all other
+// files it has a copy, which costs nothing on file systems that share extents.
 //
 // # Ports
 //

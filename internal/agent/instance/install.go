@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/muster-gg/muster/internal/agent/machine/protocol"
 	"github.com/muster-gg/muster/internal/agent/supervisor"
 )
 
@@ -36,19 +37,27 @@ func findInstaller(tree string) string {
 	return path
 }
 
-// installFor installs a build as the user that runs installers, which gets the files, and can reach them meanwhile.
-func (b *builds) installFor(ctx context.Context, dir, tree, installer string) (err error) {
+// installFor installs a build with the keys of an instance's role, as the user that runs installers, which gets the
+// files, and can reach them meanwhile.
+func (b *builds) installFor(ctx context.Context, i *instance, w protocol.Instance, dir, installer string) (
+	err error) {
 	if b.cfg.User != nil {
-		if err := errors.Join(b.cfg.giveTree(tree), os.Chmod(dir, passMode)); err != nil {
+		if err := errors.Join(b.cfg.giveTree(filepath.Dir(installer)), os.Chmod(dir, passMode)); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, os.Chmod(dir, privateMode)) }()
 	}
-	return b.install(ctx, dir, tree, installer)
+	environ, keyed := i.role(ctx, w, "installers")
+	err = b.install(ctx, dir, installer, environ)
+	if f, is := errors.AsType[*failure](err); is && !keyed {
+		f.Message += " (the service has issued no keys of the role in time)"
+		f.keyless = true
+	}
+	return err
 }
 
 // install runs the installer of a build in its directory, and keeps the output.
-func (b *builds) install(ctx context.Context, dir, tree, installer string) error {
+func (b *builds) install(ctx context.Context, dir, installer string, environ []string) error {
 	ctx, cancel := context.WithTimeout(ctx, installLimit)
 	defer cancel()
 	output := new(newest)
@@ -60,7 +69,7 @@ func (b *builds) install(ctx context.Context, dir, tree, installer string) error
 		}
 		command = exec.CommandContext(ctx, "/bin/sh", "-c", program, installer)
 	}
-	command.Dir, command.Env, command.WaitDelay = tree, b.cfg.Environ, outputDelay
+	command.Dir, command.Env, command.WaitDelay = filepath.Dir(installer), environ, outputDelay
 	command.Stdout, command.Stderr = output, output
 	groupOf(command)
 	supervisor.RunAs(command, b.cfg.User)

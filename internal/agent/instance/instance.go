@@ -78,7 +78,7 @@ func newInstance(m *Instances, id string) *instance {
 	i := &instance{m: m, id: id, dir: filepath.Join(m.cfg.Data, "i", id), quits: make(chan struct{}),
 		leaves: make(chan struct{}), changed: make(chan struct{}, 1), replaced: make(chan struct{}, 1),
 		versioned: make(chan struct{}, 1), refreshed: make(chan struct{}, 1), versions: map[string]bool{},
-		versionFailures: map[string]*failure{}}
+		versionFailures: map[string]*failure{}, keys: roleKeys{has: make(chan struct{})}}
 	i.beginning, i.abort = context.WithCancel(m.ctx)
 	i.serving, i.giveUp = context.WithCancel(m.ctx)
 	return i
@@ -167,6 +167,7 @@ func (i *instance) run() {
 		} else if i.beginning.Err() == nil {
 			i.fail(err)
 		}
+		i.forgetKeys()
 	}
 	select {
 	case <-i.leaves:
@@ -362,7 +363,7 @@ func (i *instance) build(ctx context.Context, root int, stage progress) (id stri
 }
 
 func (i *instance) buildOf(ctx context.Context, w protocol.Instance, root int, stage progress) error {
-	tree, installed, release, err := i.m.builds.prepare(ctx, &i.m.work, w, func(s protocol.Stage) { stage(s, false) })
+	tree, installed, release, err := i.m.builds.prepare(ctx, i, w, func(s protocol.Stage) { stage(s, false) })
 	if err != nil {
 		return err
 	}
@@ -378,7 +379,7 @@ func (i *instance) buildOf(ctx context.Context, w protocol.Instance, root int, s
 	if err := i.m.copyTree(ctx, tree, i.root(root)); err != nil { // before the record
 		return err
 	}
-	p := place{Fleet: w.Fleet, Build: w.Build.ID, Key: keyOf(w.Build), Root: root, Installed: installed,
+	p := place{Fleet: w.Fleet, Build: w.Build.ID, Key: keyOf(w.Build, w.Role), Root: root, Installed: installed,
 		Owner: i.m.owner()}
 	if err := i.record(p); err != nil {
 		return err
@@ -413,8 +414,7 @@ func (i *instance) serve() {
 		defer func() { <-renewing }()
 		defer i.abort()
 	}
-	environ, forget := i.role()
-	defer forget()
+	environ, _ := i.role(i.serving, i.wanted(), "game servers")
 	pause := time.Second
 	for {
 		limits := i.limit()

@@ -235,9 +235,9 @@ func (m *Instances) prune() {
 	used := map[string]bool{}
 	for _, i := range m.all {
 		if !i.ended {
-			used[keyOf(i.want.Build)], used[i.place.Key] = true, true
+			used[keyOf(i.want.Build, i.want.Role)], used[i.place.Key] = true, true
 			for _, b := range i.want.Versions {
-				used[keyOf(b)] = true
+				used[keyOf(b, i.want.Role)] = true
 			}
 		}
 	}

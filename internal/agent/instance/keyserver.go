@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/muster-gg/muster/internal/agent/machine/protocol"
 	"github.com/muster-gg/muster/internal/atomicfile"
 )
 
@@ -133,12 +134,12 @@ func (m *Instances) answerKeys(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m.mu.Lock()
-	var k roleKeys
+	var k *protocol.RoleKeys
 	if i := m.all[id]; i != nil {
-		k = i.keys
+		k = i.keys.RoleKeys
 	}
 	m.mu.Unlock()
-	if k.RoleKeys == nil || k.Expires <= m.cfg.Clock.Now().UnixMilli() {
+	if k == nil || k.Expires <= m.cfg.Clock.Now().UnixMilli() {
 		refuseKeys(w, http.StatusServiceUnavailable, "NotReady", "The agent has no keys of the role yet. Try again.")
 		return
 	}

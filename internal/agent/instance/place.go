@@ -28,13 +28,14 @@ const (
 type failure struct {
 	Code    string // of a fleet event
 	Message string
+	keyless bool // of an installer without the keys of its role
 }
 
 // Error implements error.
 func (f *failure) Error() string { return f.Message }
 
 func failed(code, format string, args ...any) *failure {
-	return &failure{code, fmt.Sprintf(format, args...)}
+	return &failure{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 // gamePattern matches the directory that stands for the root of an instance. Source: API reference, LaunchPath of

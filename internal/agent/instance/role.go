@@ -2,10 +2,12 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
@@ -17,7 +19,7 @@ const (
 	// roleProfile is the profile of the keys. Source: GameLift developer guide, shared credentials of fleets.
 	roleProfile = "FleetRoleCredentials"
 
-	// keysLimit is how long game servers wait for the first keys.
+	// keysLimit is how long game servers and installers wait for the first keys.
 	keysLimit = 15 * time.Second
 	// keysUsed is the part of their life after which keys are replaced, in quarters: SDKs use keys until a few minutes
 	// before their end.
@@ -26,53 +28,57 @@ const (
 	firstKeys, lastKeys = time.Second, time.Minute
 )
 
-// roleKeys are the keys of an instance's role.
+// roleKeys are the keys of an instance's role. They are renewed from their first use on, by one goroutine.
 type roleKeys struct {
 	*protocol.RoleKeys // nil: there are none
 	renewal            time.Time
+
+	begin    sync.Once
+	renewing sync.WaitGroup
+	has      chan struct{} // closed when there are the first ones
 }
 
-// inherited are the variables with which game servers would find other keys first, or look in other places.
+// inherited are the variables with which programs would find other keys first, or look in other places.
 var inherited = []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
 	"AWS_DEFAULT_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN",
 	"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
 	"AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"}
 
-// role returns the variables of game servers: with a role, those by which AWS SDKs find its keys. Then it waits for the
-// first keys, at most keysLimit, and renews them until forget is called.
-func (i *instance) role() (environ []string, forget func()) {
-	environ, w := i.m.cfg.Environ, i.wanted()
+// role returns the variables of the programs of an instance, "game servers" or "installers": with a role, those by
+// which AWS SDKs find its keys. Then it waits for the first keys, at most keysLimit or until ctx is done; keyed is
+// false if there are none. Keys are renewed until forgetKeys is called.
+func (i *instance) role(ctx context.Context, w protocol.Instance, programs string) (environ []string, keyed bool) {
+	environ = i.m.cfg.Environ
 	if w.Role == "" {
-		return environ, func() {}
+		return environ, true
 	}
 	own, err := i.roleEnviron(w.RoleFile)
 	if err != nil {
-		i.log().Error("game servers of an instance get no keys of their role", "error", err)
-		return environ, func() {}
+		i.log().Error("programs of an instance get no keys of its role", "programs", programs, "error", err)
+		return environ, false
 	}
 	environ = slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		return slices.Contains(inherited, name)
 	})
-	ctx, cancel := context.WithCancel(i.serving)
-	has, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		i.renewKeys(ctx, w.RoleFile, has)
-	}()
+	i.keys.begin.Do(func() { i.keys.renewing.Go(func() { i.renewKeys(i.serving, w.RoleFile) }) })
 	limit := i.m.cfg.Clock.NewTimer(keysLimit)
 	defer limit.Stop()
 	select {
-	case <-has:
+	case <-i.keys.has:
+		keyed = true
 	case <-limit.Chan():
-		i.log().Warn("game servers start without keys of their role")
+		i.log().Warn("programs of an instance start without keys of its role", "programs", programs)
 	case <-i.quits:
 	case <-ctx.Done():
 	}
-	return append(environ, own...), func() {
-		cancel()
-		<-done
-	}
+	return append(environ, own...), keyed
+}
+
+// forgetKeys ends the renewal of keys. The game servers must have been given up, and role is not called any more.
+func (i *instance) forgetKeys() {
+	i.giveUp()
+	i.keys.renewing.Wait()
 }
 
 // roleEnviron returns the variables by which AWS SDKs find the keys of the role.
@@ -86,9 +92,9 @@ func (i *instance) roleEnviron(file bool) ([]string, error) {
 
 func (i *instance) keysPath() string { return filepath.Join(i.dir, credentialsName, credentialsName) }
 
-// renewKeys gets keys, and others before these expire, until ctx is done. It closes has when there are some.
-func (i *instance) renewKeys(ctx context.Context, file bool, has chan<- struct{}) {
-	pause := firstKeys
+// renewKeys gets keys, and others before these expire, until ctx is done.
+func (i *instance) renewKeys(ctx context.Context, file bool) {
+	pause, first := firstKeys, sync.OnceFunc(func() { close(i.keys.has) })
 	for {
 		var wait time.Duration
 		if err := i.fetchKeys(ctx, file); err != nil {
@@ -98,10 +104,7 @@ func (i *instance) renewKeys(ctx context.Context, file bool, has chan<- struct{}
 			i.log().Warn("keys of an instance's role not issued", "error", err, "next_try", pause)
 			wait, pause = pause, min(2*pause, lastKeys)
 		} else {
-			if has != nil {
-				close(has)
-				has = nil
-			}
+			first()
 			pause = firstKeys
 			i.m.mu.Lock()
 			wait = max(i.keys.renewal.Sub(i.m.cfg.Clock.Now()), lastKeys)
@@ -115,14 +118,14 @@ func (i *instance) renewKeys(ctx context.Context, file bool, has chan<- struct{}
 	}
 }
 
-// fetchKeys gets keys, and has game servers find them.
+// fetchKeys gets keys, and has the programs of the instance find them.
 func (i *instance) fetchKeys(ctx context.Context, file bool) error {
 	k, err := i.m.tokens.RoleKeys(ctx, i.id)
 	if err != nil {
 		return err
 	}
 	if file {
-		err = i.m.makeDir(filepath.Dir(i.keysPath()))
+		err = errors.Join(i.m.makeDir(i.dir), i.m.makeDir(filepath.Dir(i.keysPath()))) // both new for an installer
 		if err == nil {
 			err = i.m.writeFile(i.keysPath(), keysFile(&k))
 		}
@@ -133,7 +136,7 @@ func (i *instance) fetchKeys(ctx context.Context, file bool) error {
 	now := i.m.cfg.Clock.Now()
 	i.m.mu.Lock()
 	defer i.m.mu.Unlock()
-	i.keys = roleKeys{&k, now.Add(time.UnixMilli(k.Expires).Sub(now) / 4 * keysUsed)}
+	i.keys.RoleKeys, i.keys.renewal = &k, now.Add(time.UnixMilli(k.Expires).Sub(now)/4*keysUsed)
 	return nil
 }
 

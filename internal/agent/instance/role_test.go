@@ -49,6 +49,9 @@ func newKeyIssuer(t *testing.T, data string, ids ...string) (*keyIssuer, *Instan
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	t.Cleanup(func() {
 		m.cancel()
+		for _, i := range m.all {
+			i.forgetKeys()
+		}
 		m.keys.serving.Wait()
 	})
 	for _, id := range ids {
@@ -68,13 +71,22 @@ func valueOf(environ []string, name string) string {
 	return ""
 }
 
+// roleOf returns the variables of the game servers of an instance, which have keys or have waited for them in vain.
+func roleOf(t *testing.T, m *Instances, id string, keyed bool) []string {
+	t.Helper()
+	environ, has := m.all[id].role(t.Context(), m.all[id].wanted(), "game servers")
+	if has != keyed {
+		t.Errorf("instance %s has keys: %v", id, has)
+	}
+	return environ
+}
+
 // TestRoleFile: the file has the keys, for the owner alone, and others when three quarters of their life have passed.
 func TestRoleFile(t *testing.T) {
 	s, m := newKeyIssuer(t, t.TempDir(), "i-1")
 	i := m.all["i-1"]
 	i.want.RoleFile = true
-	environ, forget := i.role()
-	defer forget()
+	environ := roleOf(t, m, "i-1", true)
 	<-s.asked
 	path := valueOf(environ, "AWS_SHARED_CREDENTIALS_FILE")
 	if path != i.keysPath() || slices.Contains(environ, "AWS_PROFILE=mine") ||
@@ -138,7 +150,7 @@ func fetch(t *testing.T, url, token string) (status int, answer struct{ AccessKe
 func TestServedKeys(t *testing.T) {
 	data := t.TempDir()
 	s, m := newKeyIssuer(t, data, "i-1", "i-2")
-	environ, forget := m.all["i-1"].role()
+	environ := roleOf(t, m, "i-1", true)
 	<-s.asked
 	url, token := valueOf(environ, "AWS_CONTAINER_CREDENTIALS_FULL_URI"),
 		valueOf(environ, "AWS_CONTAINER_AUTHORIZATION_TOKEN")
@@ -164,7 +176,7 @@ func TestServedKeys(t *testing.T) {
 			t.Errorf("%s: %d %+v", name, status, k)
 		}
 	}
-	forget()
+	m.all["i-1"].forgetKeys()
 	s.clock.Advance(time.Hour)
 	if status, k := fetch(t, url, token); status != http.StatusServiceUnavailable || k.AccessKeyId != "" {
 		t.Errorf("expired keys: %d %+v", status, k)
@@ -185,15 +197,8 @@ func TestServedKeys(t *testing.T) {
 func TestNoKeys(t *testing.T) {
 	s, m := newKeyIssuer(t, t.TempDir(), "i-1", "i-2")
 	s.fails = 2
-	type result struct {
-		environ []string
-		forget  func()
-	}
-	started := make(chan result)
-	go func() {
-		environ, forget := m.all["i-1"].role()
-		started <- result{environ, forget}
-	}()
+	started := make(chan []string)
+	go func() { started <- roleOf(t, m, "i-1", false) }()
 	advance := func(waiters int, by time.Duration) {
 		t.Helper()
 		<-s.asked
@@ -203,10 +208,9 @@ func TestNoKeys(t *testing.T) {
 		s.clock.Advance(by)
 	}
 	advance(2, keysLimit)
-	role := <-started
-	defer role.forget()
-	url, token := valueOf(role.environ, "AWS_CONTAINER_CREDENTIALS_FULL_URI"),
-		valueOf(role.environ, "AWS_CONTAINER_AUTHORIZATION_TOKEN")
+	environ := <-started
+	url, token := valueOf(environ, "AWS_CONTAINER_CREDENTIALS_FULL_URI"),
+		valueOf(environ, "AWS_CONTAINER_AUTHORIZATION_TOKEN")
 	if status, k := fetch(t, url, token); status != http.StatusServiceUnavailable {
 		t.Errorf("before there are keys: %d %+v", status, k)
 	}
@@ -216,9 +220,7 @@ func TestNoKeys(t *testing.T) {
 		t.Errorf("%d %+v", status, k)
 	}
 	m.all["i-2"].want.Role = ""
-	environ, forget := m.all["i-2"].role()
-	defer forget()
-	if !slices.Equal(environ, m.cfg.Environ) {
+	if environ = roleOf(t, m, "i-2", true); !slices.Equal(environ, m.cfg.Environ) {
 		t.Errorf("without a role: %q", environ)
 	}
 }

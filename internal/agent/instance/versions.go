@@ -139,7 +139,7 @@ func (i *instance) copyVersion(ctx context.Context, b protocol.Build) error {
 	}
 	w := i.wanted()
 	w.Build = b
-	tree, _, release, err := i.m.builds.prepare(ctx, &i.m.work, w, func(protocol.Stage) {})
+	tree, _, release, err := i.m.builds.prepare(ctx, i, w, func(protocol.Stage) {})
 	if err != nil {
 		return err
 	}
