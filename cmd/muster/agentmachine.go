@@ -62,7 +62,7 @@ func (f *agentFlags) runMachine(ctx context.Context) error {
 	if err != nil {
 		return &misuseError{err}
 	}
-	asUser, environ, err := runAs(f.machine.runAs, f.environ)
+	asUser, environ, err := runAs(f.machine.runAs, os.Geteuid(), f.environ)
 	if err != nil {
 		return &misuseError{err}
 	}

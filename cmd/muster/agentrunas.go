@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"os/user"
 	"runtime"
 	"slices"
@@ -13,15 +12,16 @@ import (
 	"github.com/muster-gg/muster/internal/agent/supervisor"
 )
 
-// runAs returns the user that --run-as names, as USER or USER:GROUP, and the variables of its programs.
-func runAs(text string, environ []string) (*supervisor.User, []string, error) {
+// runAs returns the user that --run-as names, as USER or USER:GROUP, and the variables of its programs. euid is the
+// user of the agent.
+func runAs(text string, euid int, environ []string) (*supervisor.User, []string, error) {
 	switch {
 	case text == "":
 		return nil, environ, nil
 	case runtime.GOOS == "windows":
 		return nil, nil, errors.New("--run-as does not work on Windows: run the agent as the user of the game servers")
-	case os.Geteuid() != 0:
-		return nil, nil, errors.New("--run-as needs an agent that is run by root")
+	case euid != 0:
+		return nil, nil, errors.New("--run-as needs an agent that is run by root: run it so, or leave the option out")
 	}
 	u, account, err := findUser(text)
 	if err != nil {

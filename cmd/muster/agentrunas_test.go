@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"os/user"
 	"runtime"
 	"slices"
@@ -14,17 +13,17 @@ import (
 // cannot run them so, the option is refused.
 func TestRunAs(t *testing.T) {
 	environ := []string{"HOME=/root", "PATH=/bin", "USER=root"}
-	if u, same, err := runAs("", environ); u != nil || !slices.Equal(same, environ) || err != nil {
+	if u, same, err := runAs("", 1000, environ); u != nil || !slices.Equal(same, environ) || err != nil {
 		t.Errorf("without the option: %v, %q, %v", u, same, err)
 	}
-	if runtime.GOOS == "windows" || os.Geteuid() != 0 {
-		want := "needs an agent that is run by root"
-		if runtime.GOOS == "windows" {
-			want = "does not work on Windows"
-		}
-		if _, _, err := runAs("nobody", environ); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+	want := "needs an agent that is run by root"
+	if runtime.GOOS == "windows" {
+		want = "does not work on Windows"
+	}
+	if u, _, err := runAs("nobody", 1000, environ); u != nil || err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%+v, %v, want %q", u, err, want)
+	}
+	if runtime.GOOS == "windows" {
 		return
 	}
 	nobody, err := user.Lookup("nobody")
@@ -32,7 +31,7 @@ func TestRunAs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"nobody", nobody.Uid, "nobody:" + nobody.Gid, "nobody:0"} {
-		u, own, err := runAs(text, environ)
+		u, own, err := runAs(text, 0, environ)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +49,7 @@ func TestRunAs(t *testing.T) {
 	}
 	for text, want := range map[string]string{"no-such-user": "no user", "nobody:no-such-group": "no group",
 		"root": "another user than root", ":0": "no user", "nobody:": "no group"} {
-		if u, _, err := runAs(text, environ); err == nil || !strings.Contains(err.Error(), want) {
+		if u, _, err := runAs(text, 0, environ); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v, want %q", text, u, err, want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 
 	"github.com/muster-gg/muster/internal/agent/supervisor"
 	"github.com/muster-gg/muster/internal/atomicfile"
@@ -54,7 +55,12 @@ func (m *Instances) admit() error {
 	groupOf(probe)
 	supervisor.RunAs(probe, m.cfg.User)
 	probe.Dir = last
-	if err := probe.Run(); err != nil {
+	err = probe.Run()
+	if errors.Is(err, syscall.EPERM) {
+		return fmt.Errorf("run game servers as user %d: the agent must be run by root, with the capabilities of root "+
+			"to change the users of programs and files: %w", m.cfg.User.UID, err)
+	}
+	if err != nil {
 		return fmt.Errorf("user %d, which runs game servers, cannot reach %s: choose a data directory whose parents "+
 			"it may pass through, such as one below /var/lib: %w", m.cfg.User.UID, last, err)
 	}

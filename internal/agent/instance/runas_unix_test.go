@@ -4,10 +4,13 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -66,6 +69,26 @@ func TestSDKFindsKeys(t *testing.T) {
 	}
 }
 
+// userScript is a game server that writes to the file record what it is: its ids, those of its installer, what Linux
+// reports of its rights, and its process. To the file stolen it writes what it finds in files and directories of the
+// agent, and whether it may send signals to its supervisor.
+const userScript = `#!/bin/sh
+echo text >/dev/stdout; touch inside; cat ../credentials/credentials >keys
+data=../../..
+cat ../instance.json $data/machine.json $data/keys.json $(cat tree)/../ready.json >stolen 2>/dev/null
+for dir in .. ../p ../credentials ../.. $data $data/b; do ls $dir; touch $dir/mine; done >>stolen 2>/dev/null
+kill -0 $PPID 2>/dev/null && echo supervisor >>stolen
+rights=$(grep -e Groups -e CapInh -e CapPrm -e CapEff -e CapAmb -e NoNewPrivs /proc/self/status | tr -d '\n\t ')
+echo "$(id -u):$(id -g)|$(cat installed)|$rights|$$" >>record
+exec sleep 1000
+`
+
+// userInstaller fails unless it finds the keys of the role.
+const userInstaller = `#!/bin/sh
+pwd >tree
+grep -q ASIA-i-1 "$AWS_SHARED_CREDENTIALS_FILE" && echo "$(id -u):$(id -g)" >installed
+`
+
 // TestRunAs: game servers and installers run as another user without rights, in directories of their own; the files of
 // the agent are not theirs. Only root can have them run so.
 func TestRunAs(t *testing.T) {
@@ -82,31 +105,31 @@ func TestRunAs(t *testing.T) {
 	as := &supervisor.User{UID: uint32(uid), GID: uint32(gid)}
 	if os.Geteuid() != 0 {
 		m := &Instances{cfg: Config{Data: f.data, User: as}}
-		if err := m.admit(); err == nil || !strings.Contains(err.Error(), "cannot reach") {
+		if err := m.admit(); err == nil || !strings.Contains(err.Error(), "must be run by root") {
 			t.Errorf("without being root: %v", err)
 		}
 		return
 	}
-	const script = "#!/bin/sh\n" +
-		"echo text >/dev/stdout; touch inside; cat ../credentials/credentials >keys; " +
-		"cat ../instance.json ../../../keys.json >stolen 2>/dev/null; ls ../p >>stolen 2>/dev/null; " +
-		"echo \"$(id -u):$(id -g)|$(cat installed)|$(grep -h -e CapEff -e NoNewPrivs /proc/self/status | " +
-		"tr -d '\\n\\t')|$$\" >>record; exec sleep 1000\n"
-	build := f.build("build-1", packed{name: "bin/game", content: script},
-		packed{name: "install.sh", content: "#!/bin/sh\nid -u >installed\n"})
+	build := f.build("build-1", packed{name: "bin/game", content: userScript}, packed{name: "install.sh",
+		content: userInstaller})
 	in := instanceOf("i-1", build, process(1, ""))
 	in.Role, in.RoleFile = "arn:role", true
 	f.wantInstances(in)
+	if err := os.WriteFile(filepath.Join(f.data, keyServerFile), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	run := func(c *Config) { c.User, c.Keep = as, true }
 	stop := f.run(run)
 	root := filepath.Join(f.data, "i", "i-1", "game-1")
 	f.record = filepath.Join(root, "record")
 	s := f.awaitStarts(1)[0]
-	if s.dir != nobody.Uid+":"+nobody.Gid || s.parameters != nobody.Uid {
+	if ids := nobody.Uid + ":" + nobody.Gid; s.dir != ids || s.parameters != ids {
 		t.Errorf("the game server runs as %s, and its installer as %s", s.dir, s.parameters)
 	}
-	if capabilities := s.port; capabilities != "" && capabilities != "CapEff:0000000000000000NoNewPrivs:1" {
-		t.Errorf("the game server has %s", capabilities)
+	const none = ":0000000000000000"
+	const rights = "Groups:CapInh" + none + "CapPrm" + none + "CapEff" + none + "CapAmb" + none + "NoNewPrivs:1"
+	if runtime.GOOS == "linux" && s.port != rights {
+		t.Errorf("the game server has the rights %s, not %s", s.port, rights)
 	}
 	for name, want := range map[string]string{"keys": "ASIA-i-1", "inside": "", "stolen": ""} {
 		text, err := os.ReadFile(filepath.Join(root, name))
@@ -115,7 +138,14 @@ func TestRunAs(t *testing.T) {
 		}
 	}
 	f.checkOwner(as, "i/i-1/game-1/bin/game", "i/i-1/credentials/credentials")
-	f.checkOwner(&supervisor.User{}, "i/i-1/instance.json", "i/i-1/credentials", "i/i-1", "b")
+	dirs := []string{".", "b", "i", "i/i-1", "i/i-1/p", "i/i-1/credentials"}
+	f.checkOwner(&supervisor.User{}, append(dirs, "i/i-1/instance.json", "machine.json", keyServerFile,
+		"b/"+keyOf(build, in.Role)+"/"+readyFile)...)
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(f.data, dir, "mine")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the game server has made a file in %s: %v", dir, err)
+		}
+	}
 	stop()
 	if !alive(s.pid) {
 		t.Error("the game server has ended with the agent")
@@ -152,7 +182,11 @@ func TestRunAsUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &Instances{cfg: Config{Data: filepath.Join(closed, "m"), User: &supervisor.User{UID: 65533, GID: 65533}}}
-	if err := m.admit(); err == nil || !strings.Contains(err.Error(), "choose a data directory") {
-		t.Errorf("got %v", err)
+	want := "choose a data directory"
+	if os.Geteuid() != 0 { // which is found first
+		want = "must be run by root"
+	}
+	if err := m.admit(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }
