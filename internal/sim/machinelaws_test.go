@@ -256,17 +256,16 @@ func (w *world) instanceLaw(s *catalog.State, body any) string {
 
 // packingLaw: an instance is on a machine that has room for it, or has no other.
 func (w *world) packingLaw(s *catalog.State, m *catalog.Machine, i *catalog.Instance) string {
-	all := s.InstancesOf(m.Name)
+	others := slices.DeleteFunc(slices.Clone(s.InstancesOf(m.Name)), func(i *catalog.Instance) bool {
+		return i.Stage == catalog.StageEnded
+	})
 	need := w.need(i)
 	cpus, memory := need.MilliCPUs, need.MemoryMiB
-	for _, other := range all {
-		if other.Stage == catalog.StageEnded {
-			continue
-		}
+	for _, other := range others {
 		need := w.need(other)
 		cpus, memory = cpus+need.MilliCPUs, memory+need.MemoryMiB
 	}
-	return unless(len(all) == 0 || cpus <= m.Offer.MilliCPUs && memory <= m.Offer.MemoryMiB,
+	return unless(len(others) == 0 || cpus <= m.Offer.MilliCPUs && memory <= m.Offer.MemoryMiB,
 		"machine %s has %d CPUs and its instances need %d", m.Name, m.Offer.MilliCPUs, cpus)
 }
 
@@ -275,7 +274,8 @@ func (w *world) need(i *catalog.Instance) capacity.Need {
 	return need
 }
 
-// protectionLaw: an instance that ends has no protected game session, and none at all if its machine is drained.
+// protectionLaw: an instance that ends has no protected game session, and none at all if it ends because its machine is
+// drained: the driver may have chosen it for a lower capacity before the machine was drained.
 func (w *world) protectionLaw(s *catalog.State, i *catalog.Instance) (broken string) {
 	room := fleet.RoomID{Fleet: fleet.ID(i.Fleet), Location: i.Location}
 	r, ok := w.shards[w.shardOf(room)].mirror.machine.Room(room)
@@ -283,15 +283,27 @@ func (w *world) protectionLaw(s *catalog.State, i *catalog.Instance) (broken str
 		return ""
 	}
 	m, _ := s.Machine(i.Machine)
+	drained := m != nil && m.Drained && !surplus(s, i)
 	r.ProcessesOf(i.ID, func(p *fleet.Process) bool {
 		g, ok := r.GameSessionAt(p.Session)
-		if ok && p.Hosts() && !g.HasEnded() &&
-			(g.Protection == string(catalog.FullProtection) || m != nil && m.Drained) {
+		if ok && p.Hosts() && !g.HasEnded() && (g.Protection == string(catalog.FullProtection) || drained) {
 			broken = sprintf("it hosts game session %s with protection %q", g.ID, g.Protection)
 		}
 		return broken == ""
 	})
 	return broken
+}
+
+// surplus reports whether the location of an instance has more instances than it should have.
+func surplus(s *catalog.State, i *catalog.Instance) bool {
+	l, ok := s.FleetLocation(i.Fleet, i.Location)
+	live := 0
+	for _, other := range s.Instances(i.Fleet, i.Location) {
+		if other.Status != catalog.InstanceTerminating {
+			live++
+		}
+	}
+	return ok && live > int(l.Capacity.Desired)
 }
 
 // beginLaw: no game session begins on an instance that ends.
