@@ -45,6 +45,8 @@ type Error struct {
 	// Err is the cause on this side: one of this package's errors, that of a context, or of the network. It is nil if
 	// the service answered.
 	Err error
+
+	sent bool // the request was sent, and the service did not answer
 }
 
 // Error is the action with the code and the message.

@@ -17,7 +17,8 @@ const (
 // ValidatePlayerJoinSession decides whether a player with a player session id may join: nil if so. It rejects an empty
 // id (ErrNoTicket), a connection id that is registered (ErrConnectionInUse), and a player session that another
 // connection uses (ErrTicketInUse), and then asks the service, whose rejection has Error.Code 404 or 409. A rejected
-// connection is forgotten: disconnect this player, and no other.
+// connection is forgotten: disconnect this player, and no other. If ctx ends before the service was asked, the player
+// session stays RESERVED; if it ends before the answer, the player session is ended, because it may be ACTIVE.
 //
 // After a nil, call HandlePlayerLeaveSession when the connection ends. It may be called before this returns, which then
 // is ErrPlayerLeft.
@@ -39,10 +40,10 @@ func (h *Host) ValidatePlayerJoinSession(ctx context.Context, c PlayerConnection
 	return err
 }
 
-// unanswered reports whether the outcome of a request is unknown.
+// unanswered reports whether the outcome of a request is unknown: it was sent, and has no reply.
 func unanswered(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && e.Code == 0 && !errors.Is(err, ErrNoGameSession) && !errors.Is(err, ErrNotConnected)
+	return ok && e.sent
 }
 
 // forget ends the visit of a rejected player. Without an answer, the service may have accepted the player session: it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -155,6 +156,39 @@ func TestJoinGivesUpWithItsContext(t *testing.T) {
 		t.Errorf("joining: %v", err)
 	}
 	h.wantEvents("ActivateServerProcess", "ActivateGameSession", "AcceptPlayerSession", "RemovePlayerSession")
+}
+
+// TestJoinThatWasNotSent leaves the player session RESERVED: the service was not asked.
+func TestJoinThatWasNotSent(t *testing.T) {
+	for name, test := range map[string]func(*hosted) error{
+		"done context": func(h *hosted) error {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			return h.ValidatePlayerJoinSession(ctx, player(1))
+		},
+		"no connection to the service": func(h *hosted) error {
+			h.s.set(func() { h.s.statuses = slices.Repeat([]int{503}, 100) })
+			h.c.NetConn().Close()
+			h.s.await("an attempt to connect", func() bool { return len(h.s.queries) > 1 })
+			ctx, cancel := context.WithCancel(t.Context())
+			result := make(chan error, 1)
+			go func() { result <- h.ValidatePlayerJoinSession(ctx, player(1)) }()
+			cancel()
+			err := receive(t, "the verdict", result)
+			h.s.set(func() { h.s.statuses = nil })
+			advance(t, h.s, h.clock, time.Second, "the connection", func() bool { return len(h.s.conns) > 0 })
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t, newService(t), keeping).active()
+			if err := test(h); !errors.Is(err, context.Canceled) {
+				t.Errorf("joining: %v", err)
+			}
+			h.joins(1)
+			h.wantEvents("ActivateServerProcess", "ActivateGameSession", "AcceptPlayerSession")
+		})
+	}
 }
 
 // TestEndWhileJoining refuses who is on the way in, and all who come later.

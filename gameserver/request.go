@@ -29,7 +29,7 @@ type reply struct {
 
 // call sends a request and waits for its reply, at most for limit. The fields are a struct or nil. While the connection
 // is down the request waits, and one without a reply is sent again over the next connection under the same id, by which
-// the service knows it.
+// the service knows it. Nothing is sent when ctx is done.
 func (s *Server) call(ctx context.Context, action string, limit time.Duration, fields any) ([]byte, error) {
 	id := uuid.NewString()
 	message, err := encode(envelope{action, id}, fields)
@@ -44,14 +44,18 @@ func (s *Server) call(ctx context.Context, action string, limit time.Duration, f
 	timer := s.clock.NewTimer(limit)
 	defer timer.Stop()
 	var sent *socket // the one that the reply is to come from
+	asked := false   // the request was sent
+	noReply := func(cause error) error {
+		return &Error{Action: action, Message: cause.Error(), Err: cause, sent: asked}
+	}
 	for {
 		sock, changed := s.connection()
 		if sent != nil && sent != sock && sent.isDown() {
 			sent = nil
 		}
-		if sent == nil && sock != nil {
+		if sent == nil && sock != nil && ctx.Err() == nil {
 			s.send(sock, action, message)
-			sent = sock
+			sent, asked = sock, true
 		}
 		var down <-chan struct{} // of a socket that was refreshed and is still read
 		if sent != nil && sent != sock {
@@ -69,11 +73,11 @@ func (s *Server) call(ctx context.Context, action string, limit time.Duration, f
 			if sent != nil {
 				sent.timedOut()
 			}
-			return nil, failed(action, ErrTimeout)
+			return nil, noReply(ErrTimeout)
 		case <-ctx.Done():
-			return nil, failed(action, ctx.Err())
+			return nil, noReply(ctx.Err())
 		case <-s.done:
-			return nil, failed(action, ErrClosed)
+			return nil, noReply(ErrClosed)
 		}
 	}
 }
