@@ -6,7 +6,13 @@ import (
 	"time"
 )
 
-// The actions, by their names on the wire.
+// The methods whose requests have other names on the wire.
+const (
+	processReady  = "ProcessReady"
+	processEnding = "ProcessEnding"
+)
+
+// The actions, by their names on the wire, which are also those of their methods.
 const (
 	activateProcess     = "ActivateServerProcess"
 	heartbeat           = "HeartbeatServerProcess"
@@ -42,10 +48,10 @@ func (s *Server) ProcessReady(ctx context.Context, p ProcessParameters) error {
 	defer s.mu.Unlock()
 	if err != nil {
 		s.process = nil
-		return err
+		return as(processReady, err)
 	}
 	if s.closed {
-		return failed(activateProcess, ErrClosed)
+		return failed(processReady, ErrClosed)
 	}
 	s.running.Go(func() { s.reportHealth(p.OnHealthCheck) })
 	return nil
@@ -56,7 +62,7 @@ func (s *Server) setProcess(p *ProcessParameters) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != nil {
-		return failed(activateProcess, ErrReady)
+		return failed(processReady, ErrReady)
 	}
 	s.process = p
 	return nil
@@ -180,7 +186,7 @@ func (s *Server) ProcessEnding(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil && !s.ended {
-		return err
+		return as(processEnding, err)
 	}
 	s.ended = true
 	return nil

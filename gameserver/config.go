@@ -175,10 +175,10 @@ type ProcessParameters struct {
 func (p *ProcessParameters) validate() error {
 	const maxPort = 60000 // Source: server SDK 5, validation of ProcessParameters
 	if p.Port < 1 || p.Port > maxPort {
-		return invalid(activateProcess, "Port must be 1 to %d, not %d", maxPort, p.Port)
+		return invalid(processReady, "Port must be 1 to %d, not %d", maxPort, p.Port)
 	}
 	if p.OnStartGameSession == nil {
-		return invalid(activateProcess, "OnStartGameSession must be given")
+		return invalid(processReady, "OnStartGameSession must be given")
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ const SDKVersion = "5.6.0"
 const (
 	sdkLanguage = "Go"
 
-	connectAction  = "$connect"       // stands for the connection in errors
+	connectAction  = "Connect"        // stands for the connection in errors
 	handshakeLimit = 20 * time.Second // for TCP, TLS and the upgrade
 	connectLimit   = 3 * time.Minute  // for all attempts of Connect; the official Go SDK tries for 184 s
 	refusalLimit   = 2 * time.Minute  // how long a service may refuse a process that comes back: it may be starting

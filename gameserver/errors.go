@@ -7,10 +7,10 @@ import (
 
 // The causes of failures that do not come from the service; see Error.Err.
 var (
-	ErrNotConnected  = errors.New("not connected: call Connect first")
-	ErrConnected     = errors.New("connected before: make a new Server")
-	ErrClosed        = errors.New("the Server is closed")
-	ErrReady         = errors.New("ProcessReady was called before")
+	ErrNotConnected  = errors.New("not connected to the service: call Server.Connect or Host.Init first")
+	ErrConnected     = errors.New("connected to the service before: make a new Server or Host")
+	ErrClosed        = errors.New("the connection to the service was closed")
+	ErrReady         = errors.New("the process was reported as ready before")
 	ErrNoGameSession = errors.New("the process hosts no game session")
 	ErrTimeout       = errors.New("no reply in time")
 	ErrConnectionEnd = errors.New("the connection is lost for good")
@@ -29,7 +29,7 @@ var (
 	ErrNoTicket        = errors.New("the player session id is empty")
 	ErrConnectionInUse = errors.New("the connection id is registered already")
 	ErrTicketInUse     = errors.New("the player session is in use by another connection")
-	ErrPlayerLeft      = errors.New("the player has left meanwhile")
+	ErrPlayerLeft      = errors.New("the player has left before the service answered")
 )
 
 // An Error is a failed call. All errors of this package are of this type.
@@ -38,7 +38,8 @@ type Error struct {
 	// does not exist, 409 for a conflict with the state of things, 429 for too many requests, 5xx for a failure of the
 	// service. It is 0 when the service did not answer; Err says why.
 	Code int
-	// Action is the request that failed, by its name on the wire; "$connect" for the connection itself.
+	// Action is the method that was called, such as "ProcessReady" of a Server or "NotifyProcessReady" of a Host. In
+	// Host.Err it is the step that failed, such as "OnCreateSessionBegin", "ActivateGameSession" or "ProcessEnding".
 	Action string
 	// Message is the service's text, "<exception>: <reason>", or describes Err.
 	Message string
@@ -63,6 +64,17 @@ func (e *Error) Unwrap() error { return e.Err }
 // failed makes the error of a call that the service did not answer.
 func failed(action string, cause error) *Error {
 	return &Error{Action: action, Message: cause.Error(), Err: cause}
+}
+
+// as makes an error of a method that another one has called an error of that one.
+func as(action string, err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return err
+	}
+	own := *e
+	own.Action = action
+	return &own
 }
 
 // invalid makes the error of a call with a parameter that cannot be right.

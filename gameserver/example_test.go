@@ -17,7 +17,7 @@ func ExampleHost() {
 			return err
 		}
 		host := gameserver.NewHost(gameserver.HostConfig{})
-		host.Subscribe(gameserver.SessionCallbacks{
+		_, err = host.Subscribe(gameserver.SessionCallbacks{
 			OnCreateSessionBegin: func(c gameserver.SessionConfig) bool {
 				fmt.Println("loading", c.SessionProperties["level"])
 				return true
@@ -27,6 +27,9 @@ func ExampleHost() {
 				return true
 			},
 		})
+		if err != nil {
+			return err
+		}
 		if err := host.Init(ctx, flags.ServerParameters); err != nil {
 			return err
 		}

@@ -33,7 +33,10 @@ const (
 // fixed order, and ends the process.
 //
 //	host := gameserver.NewHost(gameserver.HostConfig{})
-//	host.Subscribe(gameserver.SessionCallbacks{OnCreateSessionBegin: load, OnDestroySessionBegin: save})
+//	callbacks := gameserver.SessionCallbacks{OnCreateSessionBegin: load, OnDestroySessionBegin: save}
+//	if _, err := host.Subscribe(callbacks); err != nil {
+//		return err
+//	}
 //	if err := host.Init(ctx, params); err != nil {
 //		return err
 //	}
@@ -49,7 +52,7 @@ const (
 // # The end
 //
 // The process ends once, for the first of these reasons: the service asks for it, the process or its game session could
-// not be made ready, OnCreateSessionBegin returned false, the last player has left (see HostConfig.KeepWhenEmpty; a
+// not be made ready, OnCreateSessionBegin failed, the last player has left (see HostConfig.KeepWhenEmpty; a
 // reservation whose player never comes does not count), the connection is lost for good, HandleDestroySession, or
 // Close. Then, in this order: further players are rejected, OnDestroySessionBegin, the player sessions of connected
 // players are ended, the end of the process is reported to the service, OnDestroySessionEnd, the connection is
@@ -58,6 +61,7 @@ const (
 type Host struct {
 	cfg       HostConfig
 	log       *slog.Logger
+	panics    *slog.Logger // for panics of callbacks: log, or the default one
 	clock     clockwork.Clock
 	server    *Server
 	players   *roster
@@ -72,19 +76,19 @@ type Host struct {
 	subscribers []*SessionCallbacks
 	session     *GameSession // nil before there is one
 	status      SessionStatus
-	err         error // why the end was not orderly
+	err         error // see Err
 }
 
 // NewHost makes a Host that is not connected. It starts nothing.
 func NewHost(cfg HostConfig) *Host {
+	panics := cmp.Or(cfg.Log, slog.Default())
 	cfg.fill()
 	cfg.DestroyLimit = cmp.Or(max(cfg.DestroyLimit, 0), destroyLimit)
 	cfg.DrainLimit = cmp.Or(max(cfg.DrainLimit, 0), drainLimit)
 	ending, beginEnd := context.WithCancel(context.Background())
 	return &Host{
-		cfg: cfg, log: cfg.Log, clock: cfg.Clock, server: New(cfg.Config), players: newRoster(), ending: ending,
-		beginEnd: beginEnd,
-		done:     make(chan struct{}), status: SessionNotSet,
+		cfg: cfg, log: cfg.Log, panics: panics, clock: cfg.Clock, server: New(cfg.Config), players: newRoster(),
+		ending: ending, beginEnd: beginEnd, done: make(chan struct{}), status: SessionNotSet,
 	}
 }
 
@@ -92,20 +96,24 @@ func NewHost(cfg HostConfig) *Host {
 func (h *Host) Server() *Server { return h.server }
 
 // Init connects the process to the service (InitSDK in the official SDKs), as Server.Connect does. A second Init is
-// refused with ErrConnected. After a failure make a new Host.
+// refused with ErrConnected, and one after the end has begun with ErrEnding. After a failure make a new Host.
 func (h *Host) Init(ctx context.Context, params ServerParameters) error {
+	const action = "Init"
+	if h.isEnding() {
+		return failed(action, ErrEnding)
+	}
 	if err := h.server.Connect(ctx, params); err != nil {
-		return err
+		return as(action, err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.isEnding() {
-		return failed(connectAction, ErrEnding)
+		return failed(action, ErrEnding)
 	}
 	h.initialized = true
 	h.running.Go(func() {
 		<-h.server.Done()
-		h.terminate("the connection is closed")
+		h.terminate("the connection is closed", nil)
 	})
 	return nil
 }
@@ -114,25 +122,26 @@ func (h *Host) Init(ctx context.Context, params ServerParameters) error {
 // may be called before it returns. It fails without effect before Init, with ErrNotConnected, and after a success, with
 // ErrReady. Any other failure ends the process.
 func (h *Host) NotifyProcessReady(ctx context.Context, port int, logPaths ...string) error {
+	const action = "NotifyProcessReady"
 	if !h.isInitialized() {
-		return failed(activateProcess, ErrNotConnected)
+		return failed(action, ErrNotConnected)
 	}
-	err := h.server.ProcessReady(ctx, ProcessParameters{
+	err := as(action, h.server.ProcessReady(ctx, ProcessParameters{
 		Port: port, LogPaths: logPaths,
 		OnStartGameSession:  h.create,
 		OnUpdateGameSession: h.update,
 		OnHealthCheck:       h.healthy,
-		OnProcessTerminate:  func() { h.terminate("the service asks for it") },
+		OnProcessTerminate:  func() { h.terminate("the service asks for it", nil) },
 		inOrder:             h.callbacks.add,
-	})
+	}))
 	if err != nil && !errors.Is(err, ErrReady) {
-		h.terminate("the process could not be made ready")
+		h.terminate("the process could not be made ready", err)
 	}
 	return err
 }
 
 // healthy is the health that is reported once a minute.
-func (h *Host) healthy() bool { return h.isInitialized() && h.sessionHealthCheck() }
+func (h *Host) healthy() bool { return h.isInitialized() && h.sessionHealthCheck() == nil }
 
 func (h *Host) isInitialized() bool {
 	h.mu.Lock()
@@ -154,7 +163,7 @@ func (h *Host) SessionConfig() (SessionConfig, bool) {
 // compute has none.
 func (h *Host) CertificatePath(ctx context.Context) (string, error) {
 	c, err := h.server.GetComputeCertificate(ctx)
-	return c.CertificatePath, err
+	return c.CertificatePath, as("CertificatePath", err)
 }
 
 // InternalCertificatePath is the file with the certificate for connections among game servers. The service has no such

@@ -78,7 +78,7 @@ func TestHostOutOfOrder(t *testing.T) {
 	if err := fresh.Close(t.Context()); err != nil || fresh.ExitCode() != 0 {
 		t.Errorf("Close before Init: %v", err)
 	}
-	if err := fresh.Init(t.Context(), s.parameters()); !errors.Is(err, gameserver.ErrClosed) {
+	if err := fresh.Init(t.Context(), s.parameters()); !errors.Is(err, gameserver.ErrEnding) {
 		t.Errorf("Init after Close: %v", err)
 	}
 
@@ -108,35 +108,44 @@ func TestHostEnds(t *testing.T) {
 		prepare func(*hosted)
 		do      func(*hosted)
 		before  []string
+		failure string // the text of Err; "" for an orderly end
 	}{
 		{"the service asks", nil, func(h *hosted) { h.active().push(terminate) },
-			[]string{"ActivateServerProcess", "CreateBegin", "ActivateGameSession", "CreateEnd"}},
+			[]string{"ActivateServerProcess", "CreateBegin", "ActivateGameSession", "CreateEnd"}, ""},
 		{"without a game session", nil, func(h *hosted) { h.ready().push(terminate) },
-			[]string{"ActivateServerProcess"}},
+			[]string{"ActivateServerProcess"}, ""},
 		{"not ready", refused("ActivateServerProcess"), func(h *hosted) {
 			if err := h.NotifyProcessReady(t.Context(), 7777); err == nil {
 				h.t.Error("NotifyProcessReady has succeeded")
 			}
-		}, []string{"ActivateServerProcess"}},
+		}, []string{"ActivateServerProcess"}, "NotifyProcessReady: 409 ConflictException: no"},
 		{"a port that cannot be", nil, func(h *hosted) {
 			if err := h.NotifyProcessReady(t.Context(), 60001); !errors.Is(err, gameserver.ErrInvalid) {
 				h.t.Errorf("NotifyProcessReady: %v", err)
 			}
-		}, nil},
+		}, nil, "NotifyProcessReady: Port must be 1 to 60000, not 60001"},
 		{"OnCreateSessionBegin says no", func(h *hosted) {
 			h.Subscribe(gameserver.SessionCallbacks{OnCreateSessionBegin: func(gameserver.SessionConfig) bool {
 				return false
 			}})
-		}, func(h *hosted) { h.ready().push(create) }, []string{"ActivateServerProcess", "CreateBegin"}},
+		}, func(h *hosted) { h.ready().push(create) }, []string{"ActivateServerProcess", "CreateBegin"},
+			"OnCreateSessionBegin: it returned false"},
+		{"OnCreateSessionBegin panics", func(h *hosted) {
+			h.Subscribe(gameserver.SessionCallbacks{OnCreateSessionBegin: func(gameserver.SessionConfig) bool {
+				panic("no such level")
+			}})
+		}, func(h *hosted) { h.ready().push(create) }, []string{"ActivateServerProcess", "CreateBegin"},
+			"OnCreateSessionBegin: it panicked: no such level"},
 		{"not activated", refused("ActivateGameSession"), func(h *hosted) { h.ready().push(create) },
-			[]string{"ActivateServerProcess", "CreateBegin", "ActivateGameSession"}},
+			[]string{"ActivateServerProcess", "CreateBegin", "ActivateGameSession"},
+			"ActivateGameSession: 409 ConflictException: no"},
 		{"the network layer", nil, func(h *hosted) { h.ready().HandleDestroySession() },
-			[]string{"ActivateServerProcess"}},
+			[]string{"ActivateServerProcess"}, ""},
 		{"closed", nil, func(h *hosted) {
 			if err := h.ready().Close(t.Context()); err != nil {
 				h.t.Error(err)
 			}
-		}, []string{"ActivateServerProcess"}},
+		}, []string{"ActivateServerProcess"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHost(t, newService(t), nil)
@@ -145,8 +154,10 @@ func TestHostEnds(t *testing.T) {
 				test.prepare(h)
 			}
 			test.do(h)
-			if err := h.Wait(); err != nil || h.ExitCode() != 0 {
-				t.Errorf("ended with %v", err)
+			err := h.Wait()
+			if _, ok := errors.AsType[*gameserver.Error](err); ok != (test.failure != "") ||
+				ok && err.Error() != test.failure || ok != (h.ExitCode() == 1) {
+				t.Errorf("ended with %v and the exit code %d, want %q", err, h.ExitCode(), test.failure)
 			}
 			h.HandleDestroySession()
 			h.wantEvents(append(test.before, "DestroyBegin", "TerminateServerProcess", "DestroyEnd")...)

@@ -24,7 +24,7 @@ func (h *Host) StartMatchBackfill(ctx context.Context, ticketID string, players 
 	}
 	if len(players) == 0 {
 		if players, err = h.activePlayers(ctx, session, data); err != nil {
-			return "", err
+			return "", as(startBackfill, err)
 		}
 	}
 	return h.server.StartMatchBackfill(ctx, MatchBackfill{

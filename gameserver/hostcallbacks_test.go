@@ -1,6 +1,8 @@
 package gameserver_test
 
 import (
+	"errors"
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,15 +21,15 @@ func TestSubscribers(t *testing.T) {
 		OnCreateSessionBegin:  func(gameserver.SessionConfig) bool { panic("no such level") },
 		OnDestroySessionBegin: func() bool { return true },
 	})
-	unsubscribe := h.Subscribe(noting(s, "b"))
+	unsubscribe, err := h.Subscribe(noting(s, "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	unsubscribe()
 	unsubscribe()
 	h.Subscribe(noting(s, "c"))
-	h.Subscribe(gameserver.SessionCallbacks{})
 	h.ready().push(create)
-	if err := h.Wait(); err != nil {
-		t.Error(err)
-	}
+	h.ends()
 	h.wantEvents("ActivateServerProcess", "aCreateBegin", "cCreateBegin", "aDestroyBegin", "cDestroyBegin",
 		"TerminateServerProcess", "aDestroyEnd", "cDestroyEnd")
 	h.log.mu.Lock()
@@ -35,6 +37,43 @@ func TestSubscribers(t *testing.T) {
 	if log := h.log.String(); !strings.Contains(log, "no such level") ||
 		!strings.Contains(log, "OnCreateSessionBegin") {
 		t.Errorf("the panic is not logged:\n%s", log)
+	}
+}
+
+// TestSubscribeWithoutCallbacks is refused, and each callback alone is enough.
+func TestSubscribeWithoutCallbacks(t *testing.T) {
+	h := gameserver.NewHost(gameserver.HostConfig{})
+	unsubscribe, err := h.Subscribe(gameserver.SessionCallbacks{})
+	unsubscribe()
+	if !errors.Is(err, gameserver.ErrInvalid) || !strings.HasPrefix(err.Error(), "Subscribe: ") {
+		t.Errorf("Subscribe without callbacks: %v", err)
+	}
+	all := reflect.ValueOf(noting(nil, ""))
+	for i := range all.NumField() {
+		var one gameserver.SessionCallbacks
+		field := reflect.ValueOf(&one).Elem().Field(i)
+		field.Set(reflect.MakeFunc(field.Type(), nil))
+		if _, err := h.Subscribe(one); err != nil {
+			t.Errorf("%s: %v", all.Type().Field(i).Name, err)
+		}
+	}
+}
+
+// TestPanicWithoutLog is logged by the default logger.
+func TestPanicWithoutLog(t *testing.T) {
+	log := new(logBuffer)
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	h := newHost(t, newService(t), func(cfg *gameserver.HostConfig) { cfg.Log = nil })
+	h.Subscribe(gameserver.SessionCallbacks{OnDestroySessionEnd: func() { panic("my save game") }})
+	h.HandleDestroySession()
+	h.ends()
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if text := log.String(); !strings.Contains(text, "my save game") || !strings.Contains(text, "stack=") ||
+		strings.Count(text, "\n") != 1 {
+		t.Errorf("the log has %q", text)
 	}
 }
 
@@ -109,7 +148,7 @@ func TestHostHealth(t *testing.T) {
 	reported(1, true)
 	asked := make(chan struct{}, 100)
 	h.Subscribe(gameserver.SessionCallbacks{OnSessionHealthCheck: func() bool { return true }})
-	sick := h.Subscribe(gameserver.SessionCallbacks{OnSessionHealthCheck: func() bool { panic("ill") }})
+	sick, _ := h.Subscribe(gameserver.SessionCallbacks{OnSessionHealthCheck: func() bool { panic("ill") }})
 	h.Subscribe(gameserver.SessionCallbacks{OnSessionHealthCheck: func() bool { asked <- struct{}{}; return true }})
 	h.clock.Advance(longest)
 	reported(2, false)

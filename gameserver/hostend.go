@@ -7,17 +7,17 @@ import (
 
 // HandleDestroySession begins the end of the process and returns at once: for the network layer when it shuts down, and
 // for anything else that ends the process. After the end has begun it does nothing.
-func (h *Host) HandleDestroySession() { h.terminate("the game server asks for it") }
+func (h *Host) HandleDestroySession() { h.terminate("the game server asks for it", nil) }
 
 // Close begins the end of the process, unless it has begun, and waits for it. It returns Err, or the error of ctx if
 // that is done before; the end then goes on. It must not be called from a callback: it would wait for it.
 func (h *Host) Close(ctx context.Context) error {
-	h.terminate("the game server closes")
+	h.terminate("the game server closes", nil)
 	select {
 	case <-h.done:
 		return h.Err()
 	case <-ctx.Done():
-		return ctx.Err()
+		return failed("Close", ctx.Err())
 	}
 }
 
@@ -34,8 +34,10 @@ func (h *Host) Ending() <-chan struct{} { return h.ending.Done() }
 // be running if it took longer than its limit.
 func (h *Host) Done() <-chan struct{} { return h.done }
 
-// Err returns nil until Done is closed, and after an orderly end; otherwise why the end was not reported to the
-// service.
+// Err returns nil until Done is closed, and after an orderly end: the service asked for it, the last player has left,
+// HandleDestroySession, or Close. Otherwise it returns why the process has ended: it could not be made ready,
+// OnCreateSessionBegin returned false or panicked, or the game session could not be activated; or else why the end
+// could not be reported to the service.
 func (h *Host) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,7 +55,8 @@ func (h *Host) ExitCode() int {
 func (h *Host) isEnding() bool { return h.ending.Err() != nil }
 
 // terminate begins the end, the first time that it is called. It never waits.
-func (h *Host) terminate(reason string) {
+// cause is the error that the process ends with; nil if the end is as it should be.
+func (h *Host) terminate(reason string, cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.isEnding() {
@@ -61,11 +64,11 @@ func (h *Host) terminate(reason string) {
 	}
 	h.beginEnd()
 	h.status = SessionTerminating
-	go h.end(reason, h.initialized) // done is closed by it, which Wait waits for
+	go h.end(reason, cause, h.initialized) // done is closed by it, which Wait waits for
 }
 
 // end is the end of the process, step by step.
-func (h *Host) end(reason string, initialized bool) {
+func (h *Host) end(reason string, cause error, initialized bool) {
 	defer close(h.done)
 	planned, ordered := h.server.TerminationTime()
 	if !ordered {
@@ -73,25 +76,26 @@ func (h *Host) end(reason string, initialized bool) {
 	}
 	h.log.Info("game server is ending", "reason", reason, "planned", planned.UTC().Format(time.RFC3339))
 	h.players.shut()
-	var err error
 	if initialized {
 		h.destroyBegin()
 		h.drain()
-		err = h.reportEnding()
+		if err := h.reportEnding(); cause == nil {
+			cause = err
+		}
 		h.destroyEnd()
 	}
 	h.server.Close()
 	h.running.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.err, h.status = err, SessionTerminated
+	h.err, h.status = cause, SessionTerminated
 }
 
 // destroyBegin has the game server prepare for the end. The other callbacks have the same time to return.
 func (h *Host) destroyBegin() {
 	limit, cancel := within(context.Background(), h.clock, h.cfg.DestroyLimit)
 	defer cancel(nil)
-	if !h.await(limit, "OnDestroySessionBegin", h.destroySessionBegin) {
+	if !h.await(limit, "OnDestroySessionBegin", func() bool { return h.destroySessionBegin() == nil }) {
 		<-limit.Done()
 	}
 	select {

@@ -24,20 +24,21 @@ const (
 // is ErrPlayerLeft.
 // Source: O3DE AWSGameLift Gem, ValidatePlayerJoinSession.
 func (h *Host) ValidatePlayerJoinSession(ctx context.Context, c PlayerConnection) error {
+	const action = "ValidatePlayerJoinSession"
 	asking, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	v, err := h.players.enter(c, giveUp)
 	if err != nil {
-		return failed(acceptPlayer, err)
+		return failed(action, err)
 	}
 	err = h.server.AcceptPlayerSession(asking, c.PlayerSessionID)
 	if over := h.players.answer(v, err == nil, err == nil || unanswered(err)); over != nil {
-		return failed(acceptPlayer, over)
+		return failed(action, over)
 	}
 	if err != nil && h.players.refuse(v) {
 		h.forget(ctx, v)
 	}
-	return err
+	return as(action, err)
 }
 
 // unanswered reports whether the outcome of a request is unknown: it was sent, and has no reply.
@@ -63,7 +64,7 @@ func (h *Host) HandlePlayerLeaveSession(ctx context.Context, c PlayerConnection)
 	if v == nil {
 		return nil
 	}
-	return h.giveBack(ctx, v)
+	return as("HandlePlayerLeaveSession", h.giveBack(ctx, v))
 }
 
 // giveBack ends a visit that the caller has taken.
@@ -77,7 +78,7 @@ func (h *Host) giveBack(ctx context.Context, v *visit) error {
 		h.log.Warn("ending a player session failed", "player_session", v.PlayerSessionID, "error", err)
 	}
 	if h.players.settle(v) && !h.cfg.KeepWhenEmpty {
-		h.terminate("the last player has left")
+		h.terminate("the last player has left", nil)
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -44,7 +43,7 @@ func TestRefusedPlayers(t *testing.T) {
 	} {
 		err := h.ValidatePlayerJoinSession(t.Context(), test.connection)
 		if e, ok := errors.AsType[*gameserver.Error](err); !ok || !errors.Is(err, test.want) ||
-			e.Action != "AcceptPlayerSession" {
+			e.Action != "ValidatePlayerJoinSession" {
 			t.Errorf("%+v: %v, want %v", test.connection, err, test.want)
 		}
 	}
@@ -305,8 +304,10 @@ func TestFailedRemoval(t *testing.T) {
 	h.s.set(func() {
 		h.s.replies["RemovePlayerSession"] = `"StatusCode":500,"ErrorMessage":"InternalServiceException: no"`
 	})
-	if err := h.HandlePlayerLeaveSession(t.Context(), player(1)); err == nil || !strings.Contains(err.Error(), "500") {
-		t.Errorf("leaving: %v", err)
+	err := h.HandlePlayerLeaveSession(t.Context(), player(1))
+	const want = "HandlePlayerLeaveSession: 500 InternalServiceException: no"
+	if err == nil || err.Error() != want {
+		t.Errorf("leaving: %v, want %s", err, want)
 	}
 	h.ends()
 }

@@ -8,8 +8,8 @@ func (h *Host) create(gs GameSession) {
 	if !ok {
 		return
 	}
-	if !h.createSessionBegin(config) {
-		h.terminate("OnCreateSessionBegin returned false")
+	if err := h.createSessionBegin(config); err != nil {
+		h.terminate("the game session could not be created", err)
 		return
 	}
 	if h.isEnding() {
@@ -19,7 +19,7 @@ func (h *Host) create(gs GameSession) {
 		if !h.isEnding() {
 			h.log.Error("game session not activated", "game_session", gs.GameSessionID, "error", err)
 		}
-		h.terminate("the game session could not be activated")
+		h.terminate("the game session could not be activated", err)
 		return
 	}
 	if h.activated() {

@@ -20,6 +20,7 @@ type visit struct {
 	answered chan struct{}
 	// held says, once answered is closed, that the player session may be ACTIVE.
 	held bool
+	left bool // HandlePlayerLeaveSession was called
 	// gone is closed when the player session was ended, or need not be.
 	gone chan struct{}
 }
@@ -68,10 +69,10 @@ func (r *roster) answer(v *visit, accepted, held bool) error {
 	switch {
 	case r.connections[v.ConnectionID] == v:
 		return nil
-	case r.closed:
-		return ErrEnding
+	case v.left:
+		return ErrPlayerLeft
 	}
-	return ErrPlayerLeft
+	return ErrEnding
 }
 
 // leave takes the visit of a connection; nil if there is none, or another connection has taken it.
@@ -81,6 +82,7 @@ func (r *roster) leave(connection uint32) *visit {
 	v := r.connections[connection]
 	if v != nil {
 		delete(r.connections, connection)
+		v.left = true
 		v.giveUp()
 	}
 	return v

@@ -1,6 +1,8 @@
 package gameserver
 
 import (
+	"errors"
+	"fmt"
 	"runtime/debug"
 	"slices"
 )
@@ -10,7 +12,7 @@ import (
 //
 // All subscribers are called, one after the other in the order of subscription. The result is true if all of
 // them return true; after one that returns false the others are still called. A callback that panics counts as false,
-// and the panic is logged.
+// and the panic is logged with its stack: without Config.Log, by slog.Default().
 //
 // No callback runs under a lock, so all may call the Host. Those about creation and updates come in the order of this
 // list and never overlap. The health check and those about the end may run at the same time as the others: the end does
@@ -19,8 +21,8 @@ import (
 // AWSGameLift Gem.
 type SessionCallbacks struct {
 	// OnCreateSessionBegin is called once, with the game session to host. Load the level, listen for players on the
-	// port, and return true: the Host then activates the game session. false ends the process. The service waits for a
-	// limited time, which is set with the fleet.
+	// port, and return true: the Host then activates the game session. false ends the process, with the exit code 1
+	// (see Host.Err). The service waits for a limited time, which is set with the fleet.
 	OnCreateSessionBegin func(SessionConfig) bool
 	// OnCreateSessionEnd is called when the game session is ACTIVE. The first players may have connected already.
 	OnCreateSessionEnd func()
@@ -42,8 +44,11 @@ type SessionCallbacks struct {
 }
 
 // Subscribe adds a subscriber. It is called from the next callback on, until unsubscribe is called, which does not wait
-// for a call under way; calling it twice does nothing.
-func (h *Host) Subscribe(c SessionCallbacks) (unsubscribe func()) {
+// for a call under way; calling it twice does nothing. Without any callback it is refused with ErrInvalid.
+func (h *Host) Subscribe(c SessionCallbacks) (unsubscribe func(), err error) {
+	if c.none() {
+		return func() {}, invalid("Subscribe", "no callback is set: set OnCreateSessionBegin, for example")
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	added := &c
@@ -52,35 +57,49 @@ func (h *Host) Subscribe(c SessionCallbacks) (unsubscribe func()) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.subscribers = slices.DeleteFunc(h.subscribers, func(s *SessionCallbacks) bool { return s == added })
-	}
+	}, nil
 }
 
-// ask calls all subscribers; call returns what one says. It reports whether all said true.
-func (h *Host) ask(callback string, call func(*SessionCallbacks) bool) bool {
+// none reports whether no callback is set.
+func (c *SessionCallbacks) none() bool {
+	return c.OnCreateSessionBegin == nil && c.OnCreateSessionEnd == nil && c.OnUpdateSessionBegin == nil &&
+		c.OnUpdateSessionEnd == nil && c.OnSessionHealthCheck == nil && c.OnDestroySessionBegin == nil &&
+		c.OnDestroySessionEnd == nil
+}
+
+// ask calls all subscribers; call returns the result of one. It returns the error of the first that did not return
+// true.
+func (h *Host) ask(callback string, call func(*SessionCallbacks) bool) (failure error) {
 	h.mu.Lock()
 	subscribers := slices.Clone(h.subscribers)
 	h.mu.Unlock()
-	all := true
 	for _, s := range subscribers {
-		all = h.askOne(callback, s, call) && all
+		if err := h.askOne(callback, s, call); failure == nil {
+			failure = err
+		}
 	}
-	return all
+	return failure
 }
 
-// askOne calls one subscriber. A panic counts as a refusal.
-func (h *Host) askOne(callback string, s *SessionCallbacks, call func(*SessionCallbacks) bool) (ok bool) {
+var errReturnedFalse = errors.New("it returned false")
+
+// askOne calls one subscriber.
+func (h *Host) askOne(callback string, s *SessionCallbacks, call func(*SessionCallbacks) bool) (failure error) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			h.log.Error("callback panicked", "callback", callback, "panic", reason, "stack", string(debug.Stack()))
-			ok = false
+			h.panics.Error("callback panicked", "callback", callback, "panic", reason, "stack", string(debug.Stack()))
+			failure = failed(callback, fmt.Errorf("it panicked: %v", reason))
 		}
 	}()
-	return call(s)
+	if !call(s) {
+		return failed(callback, errReturnedFalse)
+	}
+	return nil
 }
 
 // tell calls a callback without an answer of all subscribers.
 func (h *Host) tell(callback string, which func(*SessionCallbacks) func()) {
-	h.ask(callback, func(s *SessionCallbacks) bool {
+	_ = h.ask(callback, func(s *SessionCallbacks) bool { // a panic is logged
 		if f := which(s); f != nil {
 			f()
 		}
@@ -88,7 +107,7 @@ func (h *Host) tell(callback string, which func(*SessionCallbacks) func()) {
 	})
 }
 
-func (h *Host) createSessionBegin(c SessionConfig) bool {
+func (h *Host) createSessionBegin(c SessionConfig) error {
 	return h.ask("OnCreateSessionBegin", func(s *SessionCallbacks) bool {
 		return s.OnCreateSessionBegin == nil || s.OnCreateSessionBegin(c)
 	})
@@ -99,7 +118,7 @@ func (h *Host) createSessionEnd() {
 }
 
 func (h *Host) updateSessionBegin(c SessionConfig, reason UpdateReason) {
-	h.ask("OnUpdateSessionBegin", func(s *SessionCallbacks) bool {
+	_ = h.ask("OnUpdateSessionBegin", func(s *SessionCallbacks) bool {
 		if s.OnUpdateSessionBegin != nil {
 			s.OnUpdateSessionBegin(c, reason)
 		}
@@ -111,13 +130,13 @@ func (h *Host) updateSessionEnd() {
 	h.tell("OnUpdateSessionEnd", func(s *SessionCallbacks) func() { return s.OnUpdateSessionEnd })
 }
 
-func (h *Host) sessionHealthCheck() bool {
+func (h *Host) sessionHealthCheck() error {
 	return h.ask("OnSessionHealthCheck", func(s *SessionCallbacks) bool {
 		return s.OnSessionHealthCheck == nil || s.OnSessionHealthCheck()
 	})
 }
 
-func (h *Host) destroySessionBegin() bool {
+func (h *Host) destroySessionBegin() error {
 	return h.ask("OnDestroySessionBegin", func(s *SessionCallbacks) bool {
 		return s.OnDestroySessionBegin == nil || s.OnDestroySessionBegin()
 	})

@@ -42,7 +42,7 @@ func (w *world) room(cfg gameserver.Config, healthy func() bool) *room {
 		NewHandler: r.door.NewHandler}})
 	must(w.T, err)
 	must(w.T, r.network.Start(w.Context()))
-	r.Subscribe(gameserver.SessionCallbacks{
+	_, err = r.Subscribe(gameserver.SessionCallbacks{
 		OnCreateSessionBegin: func(c gameserver.SessionConfig) bool {
 			r.hosts(c)
 			r.note("OnCreateSessionBegin")
@@ -57,6 +57,7 @@ func (w *world) room(cfg gameserver.Config, healthy func() bool) *room {
 		},
 		OnDestroySessionEnd: func() { r.note("OnDestroySessionEnd") },
 	})
+	must(w.T, err)
 	w.Cleanup(func() {
 		_ = r.Close(context.Background())         // a test looks at the end itself
 		_ = r.network.Close(context.Background()) // once more, if the Host was never connected

@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, room.close()) }()
 
-	host.Subscribe(gameserver.SessionCallbacks{
+	_, err = host.Subscribe(gameserver.SessionCallbacks{
 		OnCreateSessionBegin: func(c gameserver.SessionConfig) bool {
 			slog.Info("game session begins", "name", c.SessionName,
 				"level", c.SessionProperties["level"], "players", c.MaxPlayer)
@@ -51,11 +51,14 @@ func run(ctx context.Context, args []string) (err error) {
 		OnSessionHealthCheck:  func() bool { return true }, // your game: is it well?
 		OnDestroySessionBegin: func() bool { return room.close() == nil },
 	})
+	if err != nil {
+		return err
+	}
 	if err := host.Init(ctx, flags.ServerParameters); err != nil {
 		return err
 	}
 	if err := host.NotifyProcessReady(ctx, room.port()); err != nil {
-		return errors.Join(err, host.Wait())
+		return host.Wait() // which returns err
 	}
 	slog.Info("ready", "players", room.network.Addr())
 	defer context.AfterFunc(ctx, host.HandleDestroySession)() // Ctrl+C

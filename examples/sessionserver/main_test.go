@@ -173,10 +173,12 @@ func TestUnhealthy(t *testing.T) {
 			}
 		},
 	}})
-	host.Subscribe(gameserver.SessionCallbacks{
+	if _, err := host.Subscribe(gameserver.SessionCallbacks{
 		OnSessionHealthCheck: func() bool { return !ill.Load() },
 		OnDestroySessionEnd:  func() { ended.Store(true) },
-	})
+	}); err != nil {
+		t.Fatal(err)
+	}
 	if err := host.Init(t.Context(), s.compute("Desktop")); err != nil {
 		t.Fatal(err)
 	}

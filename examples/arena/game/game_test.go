@@ -103,7 +103,7 @@ func TestRefusedByTheService(t *testing.T) {
 	if e, ok := errors.AsType[*gameserver.Error](err); !ok || e.Code != 403 {
 		t.Errorf("ended with %v, want code 403", err)
 	}
-	if !strings.Contains(m.out.String(), "GameLift Server Initialization Failed: Error $connect: 403") {
+	if !strings.Contains(m.out.String(), "GameLift Server Initialization Failed: Error Connect: 403") {
 		t.Error("the log does not say why")
 	}
 }
