@@ -45,7 +45,7 @@ func ExampleHost() {
 // The network layer asks about each player who shows a player session id.
 func ExampleHost_ValidatePlayerJoinSession() {
 	var host *gameserver.Host // see the example of Host
-	joins := func(ctx context.Context, connection uint32, ticket string) (leaves func(), err error) {
+	joins := func(ctx context.Context, connection uint64, ticket string) (leaves func(), err error) {
 		c := gameserver.PlayerConnection{ConnectionID: connection, PlayerSessionID: ticket}
 		if err := host.ValidatePlayerJoinSession(ctx, c); err != nil {
 			return nil, err // disconnect this player

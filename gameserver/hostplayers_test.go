@@ -14,7 +14,7 @@ import (
 
 // player is a connection with a ticket of its own.
 func player(n int) gameserver.PlayerConnection {
-	return gameserver.PlayerConnection{ConnectionID: uint32(n), PlayerSessionID: fmt.Sprint("psess-", n)}
+	return gameserver.PlayerConnection{ConnectionID: uint64(n), PlayerSessionID: fmt.Sprint("psess-", n)}
 }
 
 // joins lets a player in.
@@ -105,7 +105,7 @@ func TestJoinTwiceAtOnce(t *testing.T) {
 	for n := range cap(results) {
 		go func() {
 			results <- h.ValidatePlayerJoinSession(t.Context(),
-				gameserver.PlayerConnection{ConnectionID: uint32(n), PlayerSessionID: "psess-1"})
+				gameserver.PlayerConnection{ConnectionID: uint64(n), PlayerSessionID: "psess-1"})
 		}()
 	}
 	in := 0

@@ -7,7 +7,7 @@ import (
 
 // A PlayerConnection is the connection of a player.
 type PlayerConnection struct {
-	ConnectionID    uint32 // the network layer's number for the connection
+	ConnectionID    uint64 // the network layer's number for the connection: gamenet.Session.ID
 	PlayerSessionID string // that the player has sent
 }
 
@@ -30,12 +30,12 @@ type roster struct {
 	mu          sync.Mutex
 	closed      bool              // further players are rejected
 	visited     bool              // a player was accepted
-	connections map[uint32]*visit // connected or joining
+	connections map[uint64]*visit // connected or joining
 	tickets     map[string]*visit // those, and the leaving ones
 }
 
 func newRoster() *roster {
-	return &roster{connections: make(map[uint32]*visit), tickets: make(map[string]*visit)}
+	return &roster{connections: make(map[uint64]*visit), tickets: make(map[string]*visit)}
 }
 
 // enter begins a visit, or returns why it cannot.
@@ -76,7 +76,7 @@ func (r *roster) answer(v *visit, accepted, held bool) error {
 }
 
 // leave takes the visit of a connection; nil if there is none, or another connection has taken it.
-func (r *roster) leave(connection uint32) *visit {
+func (r *roster) leave(connection uint64) *visit {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := r.connections[connection]

@@ -28,7 +28,7 @@ func TestStorm(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range players {
 		all.Go(func() {
-			c := gameserver.PlayerConnection{ConnectionID: uint32(n),
+			c := gameserver.PlayerConnection{ConnectionID: uint64(n),
 				PlayerSessionID: player(n % tickets).PlayerSessionID}
 			var leaving sync.WaitGroup
 			if rand.N(3) == 0 { // hangs up while joining

@@ -113,7 +113,7 @@ func (r *room) want(callbacks ...string) {
 
 // admit lets a player in whose player session the service accepts.
 func (r *room) admit(ctx context.Context, s *gamenet.Session, hello handshake.Hello) (handshake.Admission, error) {
-	c := gameserver.PlayerConnection{ConnectionID: uint32(s.ID()), PlayerSessionID: hello.Ticket}
+	c := gameserver.PlayerConnection{ConnectionID: s.ID(), PlayerSessionID: hello.Ticket}
 	if err := r.ValidatePlayerJoinSession(ctx, c); err != nil {
 		return handshake.Admission{}, &handshake.RefusedError{Code: handshake.TicketRefused, Text: err.Error()}
 	}

@@ -57,7 +57,7 @@ func (r *room) close() error {
 
 // admit lets a player in whose player session the service accepts.
 func (r *room) admit(ctx context.Context, s *gamenet.Session, hello handshake.Hello) (handshake.Admission, error) {
-	c := gameserver.PlayerConnection{ConnectionID: uint32(s.ID()), PlayerSessionID: hello.Ticket}
+	c := gameserver.PlayerConnection{ConnectionID: s.ID(), PlayerSessionID: hello.Ticket}
 	if err := r.host.ValidatePlayerJoinSession(ctx, c); err != nil {
 		slog.Warn("player refused", "from", s.RemoteAddr(), "error", err)
 		return handshake.Admission{}, &handshake.RefusedError{Code: handshake.TicketRefused,
