@@ -15,8 +15,16 @@ import (
 type HostConfig struct {
 	Config // of the connection to the service
 	// KeepWhenEmpty keeps the process after its last player has left. By default the process ends then, as O3DE does
-	// with sv_terminateOnPlayerExit.
+	// with sv_terminateOnPlayerExit, but after EmptyLimit.
 	KeepWhenEmpty bool
+	// EmptyLimit is how long the process goes on without players when the last one has left; 0: 10 s. A player who
+	// joins meanwhile cancels the end. When it has passed and players have reservations, the process goes on until
+	// they have joined, or their reservations have expired: then the Host asks the service for reservations, and again
+	// each time that EmptyLimit has passed. Negative: the process ends at once, whatever is reserved.
+	EmptyLimit time.Duration
+	// ResumeLimit is how long the player session of a lost connection stays for the player to come back, see
+	// HandlePlayerConnectionLost; 0: 10 s. Negative: such a player has left.
+	ResumeLimit time.Duration
 	// DestroyLimit is how long OnDestroySessionBegin may take, and likewise OnDestroySessionEnd; 0 for 30 s. The
 	// service waits some minutes for all of the end, five on AWS, before it kills the process.
 	DestroyLimit time.Duration
@@ -27,6 +35,8 @@ type HostConfig struct {
 const (
 	destroyLimit = 30 * time.Second
 	drainLimit   = 10 * time.Second
+	emptyLimit   = 10 * time.Second
+	resumeLimit  = 10 * time.Second
 )
 
 // A Host is the session interface of a game server: it hosts the one game session of the process, with callbacks in a
@@ -52,24 +62,28 @@ const (
 // # The end
 //
 // The process ends once, for the first of these reasons: the service asks for it, the process or its game session could
-// not be made ready, OnCreateSessionBegin failed, the last player has left (see HostConfig.KeepWhenEmpty; a
-// reservation whose player never comes does not count), the connection is lost for good, HandleDestroySession, or
-// Close. Then, in this order: further players are rejected, OnDestroySessionBegin, the player sessions of connected
-// players are ended, the end of the process is reported to the service, OnDestroySessionEnd, the connection is
-// closed, Done. Each step has a limit, so that the end comes whatever a callback does. Source: O3DE AWSGameLift Gem,
-// AWSGameLiftServerManager, in which OnDestroySessionBegin can stop the end altogether.
+// not be made ready, OnCreateSessionBegin failed, the last player has left and HostConfig.EmptyLimit has passed, the
+// connection is lost for good, HandleDestroySession, or Close. Then, in this order: further players are rejected,
+// OnDestroySessionBegin, the player sessions of the remaining players are ended, the end of the process is reported to
+// the service, OnDestroySessionEnd, the connection is closed, Done. Each step has a limit, so that the end comes
+// whatever a callback does. Source: O3DE AWSGameLift Gem, AWSGameLiftServerManager, in which OnDestroySessionBegin can
+// stop the end altogether.
 type Host struct {
 	cfg       HostConfig
 	log       *slog.Logger
 	panics    *slog.Logger // for panics of callbacks: log, or the default one
 	clock     clockwork.Clock
 	server    *Server
-	players   *roster
 	callbacks sequence
 	ending    context.Context // done when the end begins
 	beginEnd  context.CancelFunc
 	running   sync.WaitGroup
 	done      chan struct{}
+
+	visits  sync.Mutex // guards players, dueAt and due
+	players *roster
+	dueAt   time.Time       // when due fires; zero if there is none
+	due     clockwork.Timer // for the deadline of players
 
 	mu          sync.Mutex
 	initialized bool
@@ -85,9 +99,11 @@ func NewHost(cfg HostConfig) *Host {
 	cfg.fill()
 	cfg.DestroyLimit = cmp.Or(max(cfg.DestroyLimit, 0), destroyLimit)
 	cfg.DrainLimit = cmp.Or(max(cfg.DrainLimit, 0), drainLimit)
+	cfg.EmptyLimit = max(cmp.Or(cfg.EmptyLimit, emptyLimit), 0)
+	cfg.ResumeLimit = max(cmp.Or(cfg.ResumeLimit, resumeLimit), 0)
 	ending, beginEnd := context.WithCancel(context.Background())
 	return &Host{
-		cfg: cfg, log: cfg.Log, panics: panics, clock: cfg.Clock, server: New(cfg.Config), players: newRoster(),
+		cfg: cfg, log: cfg.Log, panics: panics, clock: cfg.Clock, server: New(cfg.Config), players: newRoster(cfg),
 		ending: ending, beginEnd: beginEnd, done: make(chan struct{}), status: SessionNotSet,
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// backfillPage is how many player sessions are asked for at a time. Source: O3DE AWSGameLift Gem,
+// playersPage is how many player sessions are asked for at a time. Source: O3DE AWSGameLift Gem,
 // AWSGameLiftDescribePlayerSessionsPageSize.
-const backfillPage = 30
+const playersPage = 30
 
 // StartMatchBackfill asks the matchmaker that made the game session for more players, and returns the id of the ticket,
 // which the service chooses if ticketID is "". Without players, it sends those of the match who are in the game
@@ -60,29 +60,43 @@ func (h *Host) match(action string) (session string, data MatchmakerData, err er
 // activePlayers are the players of the match who are in the game session now.
 func (h *Host) activePlayers(ctx context.Context, session string, data MatchmakerData) ([]Player, error) {
 	var players []Player
-	query := PlayerSessionQuery{GameSessionID: session, Status: PlayerSessionActive, Limit: backfillPage}
-	for {
-		page, err := h.server.DescribePlayerSessions(ctx, query)
-		if err != nil {
-			return nil, err
+	err := h.eachPlayerSession(ctx, session, PlayerSessionActive, func(ps PlayerSession) bool {
+		if p, ok := data.Player(ps.PlayerID); ok {
+			players = append(players, p)
 		}
-		for _, ps := range page.PlayerSessions {
-			if p, ok := data.Player(ps.PlayerID); ok {
-				players = append(players, p)
-			}
-		}
-		if page.NextToken == "" {
-			break
-		}
-		if page.NextToken == query.NextToken {
-			return nil, failed(describePlayers, errSamePage)
-		}
-		query.NextToken = page.NextToken
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(players) == 0 {
 		return nil, invalid(startBackfill, "no player of the match is in the game session: name the players")
 	}
 	return players, nil
+}
+
+// eachPlayerSession calls each for the player sessions of a game session with a status, until it returns false.
+func (h *Host) eachPlayerSession(ctx context.Context, session string, status PlayerSessionStatus,
+	each func(PlayerSession) (more bool)) error {
+	query := PlayerSessionQuery{GameSessionID: session, Status: status, Limit: playersPage}
+	for {
+		page, err := h.server.DescribePlayerSessions(ctx, query)
+		if err != nil {
+			return err
+		}
+		for _, ps := range page.PlayerSessions {
+			if !each(ps) {
+				return nil
+			}
+		}
+		if page.NextToken == "" {
+			return nil
+		}
+		if page.NextToken == query.NextToken {
+			return failed(describePlayers, errSamePage)
+		}
+		query.NextToken = page.NextToken
+	}
 }
 
 var errSamePage = errors.New("the service gives the same page again and again")

@@ -75,7 +75,7 @@ func (h *Host) end(reason string, cause error, initialized bool) {
 		planned = h.clock.Now()
 	}
 	h.log.Info("game server is ending", "reason", reason, "planned", planned.UTC().Format(time.RFC3339))
-	h.players.shut()
+	h.change(func(r *roster, _ time.Time) { r.shut() })
 	if initialized {
 		h.destroyBegin()
 		h.drain()

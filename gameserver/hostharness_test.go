@@ -22,14 +22,14 @@ type hosted struct {
 	log   *logBuffer
 }
 
-// newHost makes a Host that is connected and not ready.
+// newHost makes a Host that is connected and not ready. It ends at once with its last player.
 func newHost(t *testing.T, s *service, change func(*gameserver.HostConfig)) *hosted {
 	t.Helper()
 	h := &hosted{t: t, s: s, clock: clockwork.NewFakeClock(), log: new(logBuffer)}
 	cfg := gameserver.HostConfig{Config: gameserver.Config{
 		Clock: h.clock, Getenv: noEnvironment,
 		Log: slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	}}
+	}, EmptyLimit: -1}
 	if change != nil {
 		change(&cfg)
 	}
