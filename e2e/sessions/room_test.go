@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 
@@ -34,9 +35,10 @@ type room struct {
 func (w *world) room(cfg gameserver.Config, healthy func() bool) *room {
 	w.Helper()
 	cfg.Getenv = noEnvironment
-	r := &room{Host: gameserver.NewHost(gameserver.HostConfig{Config: cfg}), world: w}
+	r := &room{Host: gameserver.NewHost(gameserver.HostConfig{Config: cfg, EmptyLimit: time.Second}), world: w}
 	var err error
-	r.door, err = handshake.NewServer(handshake.ServerConfig{Version: protocol.Version, Admit: r.admit})
+	r.door, err = handshake.NewServer(handshake.ServerConfig{Version: protocol.Version, Admit: r.admit,
+		Resume: true})
 	must(w.T, err)
 	r.network, err = gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0",
 		NewHandler: r.door.NewHandler}})
@@ -128,7 +130,11 @@ type roommate struct {
 }
 
 // OnDisconnected implements gamenet.Handler.
-func (p *roommate) OnDisconnected(*gamenet.Session, error) {
+func (p *roommate) OnDisconnected(_ *gamenet.Session, cause error) {
+	if handshake.Lost(cause) {
+		p.host.HandlePlayerConnectionLost(p.connection)
+		return
+	}
 	// Fails when the service has ended the process.
 	_ = p.host.HandlePlayerLeaveSession(context.Background(), p.connection)
 }

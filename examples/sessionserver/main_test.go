@@ -68,8 +68,8 @@ func leave(t *testing.T, conn *handshake.Conn) {
 	}
 }
 
-// TestEvening plays a whole game session of real processes: two players with
-// player sessions and two without, a talk, and the end with the last player.
+// TestEvening plays a whole game session of real processes: three players with player sessions, of whom one connects
+// again, and one without, a talk, and the end after the last player.
 func TestEvening(t *testing.T) {
 	s := start(t, nil)
 	server, address := s.host()
@@ -87,12 +87,15 @@ func TestEvening(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, ticket := range []string{"psess-00000000-0000-4000-8000-000000000000", *tickets[0].PlayerSessionId} {
-		_, _, err := join(t, address, ticket)
-		if _, refused := errors.AsType[*handshake.RefusedError](err); !refused {
-			t.Errorf("joined with %s: %v", ticket, err)
-		}
+	_, _, err = join(t, address, "psess-00000000-0000-4000-8000-000000000000")
+	if _, refused := errors.AsType[*handshake.RefusedError](err); !refused {
+		t.Errorf("joined without a player session: %v", err)
 	}
+	before := ada
+	if ada, _, err = join(t, address, *tickets[0].PlayerSessionId); err != nil { // her connection was lost, say
+		t.Fatal(err)
+	}
+	<-before.Done()
 	eventually(t, "bob hears ada", func() bool { // who was let in just now may not be among those who are told yet
 		if err := ada.Session().Send(gamenet.Packet{ID: 1, Payload: []byte("hello")}); err != nil {
 			t.Fatal(err)
@@ -119,7 +122,12 @@ func TestEvening(t *testing.T) {
 	leave(t, ada)
 	eventually(t, "ada has left",
 		func() bool { return s.players(session)["ada"].Status == types.PlayerSessionStatusCompleted })
-	leave(t, bob) // eve's reservation does not keep the process
+	leave(t, bob)
+	eve, _, err := join(t, address, *tickets[2].PlayerSessionId) // her reservation keeps the process
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave(t, eve)
 	server.ends(0)
 	s.awaitStatus(session, types.GameSessionStatusTerminated)
 	if got := s.players(session)["bob"].Status; got != types.PlayerSessionStatusCompleted {

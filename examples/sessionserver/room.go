@@ -31,7 +31,8 @@ func open(ctx context.Context, host *gameserver.Host, flags gameserver.Args) (*r
 	}
 	r := &room{host: host, players: gamenet.NewGroup()}
 	var err error
-	if r.admission, err = handshake.NewServer(handshake.ServerConfig{Version: version, Admit: r.admit}); err != nil {
+	r.admission, err = handshake.NewServer(handshake.ServerConfig{Version: version, Admit: r.admit, Resume: true})
+	if err != nil {
 		return nil, err
 	}
 	r.network, err = gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{
@@ -80,5 +81,9 @@ func (p *player) OnPacket(_ *gamenet.Session, said gamenet.Packet) {
 
 func (p *player) OnDisconnected(_ *gamenet.Session, cause error) {
 	slog.Info("player left", "player_session", p.connection.PlayerSessionID, "cause", cause)
+	if handshake.Lost(cause) {
+		p.room.host.HandlePlayerConnectionLost(p.connection) // the player has 10 seconds to come back
+		return
+	}
 	_ = p.room.host.HandlePlayerLeaveSession(context.Background(), p.connection) // the Host logs what fails
 }

@@ -71,7 +71,8 @@
 //
 //   - The version is checked first: a client of another version has not used up its ticket.
 //   - Only one session of a Server can hold a ticket: from before the call of Admit until OnDisconnected has returned,
-//     or Admit has failed.
+//     or Admit has failed. With ServerConfig.Resume, a player who connects again replaces the session of a lost
+//     connection: its OnDisconnected returns before Admit is called.
 //   - Hello must arrive within five seconds (ServerConfig.Limit) after OnConnected. Neither half a packet nor datagrams
 //     extend that.
 //   - A player's failure affects no other: Admit runs in the session's goroutine, and a panic in it ends that session.

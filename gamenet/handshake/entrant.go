@@ -14,7 +14,8 @@ import (
 // handler. Only its callbacks, which do not overlap, use its fields, except those guarded by mu.
 type entrant struct {
 	server   *Server
-	ticket   string          // held until the end; "" for none
+	ticket   string
+	holder   *holder         // of the ticket, until the end; nil for none
 	handler  gamenet.Handler // the game's; nil until the player is admitted
 	notified bool            // Refused was called
 
@@ -73,13 +74,13 @@ const errOver = "the handshake is over"
 func (e *entrant) enter(s *gamenet.Session, p gamenet.Packet) {
 	hello, err := readHello(p, e.server.cfg.Version)
 	if err == nil {
-		err = e.server.take(hello.Ticket)
+		e.ticket = hello.Ticket
+		e.holder, err = e.server.take(s, hello.Ticket)
 	}
 	if err != nil {
 		e.refuse(s, err)
 		return
 	}
-	e.ticket = hello.Ticket
 	admission, err := e.server.admit(s, hello)
 	if err != nil {
 		e.release()
@@ -87,6 +88,7 @@ func (e *entrant) enter(s *gamenet.Session, p gamenet.Packet) {
 		return
 	}
 	e.handler = admission.Handler
+	e.server.admitted(e.holder)
 	welcome(s, hello.Nonce, admission.Data)
 	e.handler.OnConnected(s)
 }
@@ -136,6 +138,9 @@ func (e *entrant) OnDisconnected(s *gamenet.Session, cause error) {
 	defer e.release()
 	e.decide()
 	if e.handler != nil {
+		if errors.Is(cause, gamenet.ErrDisconnected) && e.server.wasReplaced(e.holder) {
+			cause = errReplaced
+		}
 		e.handler.OnDisconnected(s, cause)
 		return
 	}
@@ -144,6 +149,8 @@ func (e *entrant) OnDisconnected(s *gamenet.Session, cause error) {
 
 // release releases the ticket.
 func (e *entrant) release() {
-	e.server.release(e.ticket)
-	e.ticket = ""
+	if e.holder != nil {
+		e.server.release(e.ticket, e.holder)
+		e.holder = nil
+	}
 }

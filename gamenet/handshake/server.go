@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -29,6 +30,11 @@ type ServerConfig struct {
 	Admit func(ctx context.Context, s *gamenet.Session, hello Hello) (Admission, error)
 	// Unticketed passes players without a ticket to Admit. Otherwise they are refused.
 	Unticketed bool
+	// Resume lets a player who connects again replace an admitted session that has the same ticket, because its
+	// connection is lost and the server has not noticed: that session ends, and its OnDisconnected receives
+	// gamenet.ErrLost. When that has returned, Admit is called for the new session. If the line of the old session is
+	// dead, this takes gamenet.Config.CloseTimeout. By default such a player is refused with TicketInUse.
+	Resume bool
 	// Limit is the time after the session is connected within which Hello must arrive; default 5 s.
 	// gamenet.Config.FirstPacketTimeout is then not needed.
 	Limit time.Duration
@@ -61,7 +67,17 @@ type Server struct {
 	stop context.CancelFunc
 
 	mu      sync.Mutex
-	tickets map[string]struct{} // of sessions whose OnDisconnected has not returned
+	tickets map[string]*holder // of sessions whose OnDisconnected has not returned
+}
+
+// A holder is a session that holds a ticket.
+type holder struct {
+	session  *gamenet.Session
+	released chan struct{} // closed when OnDisconnected has returned, or Admit has failed
+
+	// guarded by Server.mu
+	admitted bool
+	replaced bool // by a later session with the same ticket
 }
 
 // NewServer creates a server. It fails with a *gamenet.ConfigError.
@@ -79,7 +95,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	case cfg.AdmitLimit < 0:
 		return nil, &gamenet.ConfigError{Field: "AdmitLimit", Fix: cfg.AdmitLimit.String() + " is negative"}
 	}
-	s := &Server{cfg: cfg, tickets: make(map[string]struct{})}
+	s := &Server{cfg: cfg, tickets: make(map[string]*holder)}
 	s.open, s.stop = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -91,28 +107,85 @@ func (s *Server) NewHandler(*gamenet.Session) gamenet.Handler { return &entrant{
 // it before ServerService.Close, which waits for Admit. It returns at once.
 func (s *Server) StopAdmitting() { s.stop() }
 
-// take reserves a ticket, unless another session holds it.
-func (s *Server) take(ticket string) error {
+// take reserves a ticket for a session, unless another session holds it and cannot be replaced. The holder is nil
+// without a ticket.
+func (s *Server) take(session *gamenet.Session, ticket string) (*holder, error) {
 	if ticket == "" {
 		if s.cfg.Unticketed {
-			return nil
+			return nil, nil
 		}
-		return refusedf(TicketMissing, "a player session id is needed")
+		return nil, refusedf(TicketMissing, "a player session id is needed")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, taken := s.tickets[ticket]; taken {
-		return refusedf(TicketInUse, "this player session is in use")
+	h := &holder{session: session, released: make(chan struct{})}
+	before, ok := s.hold(ticket, h)
+	if !ok || before != nil && !s.replace(ticket, before, h) {
+		return nil, refusedf(TicketInUse, "this player session is in use")
 	}
-	s.tickets[ticket] = struct{}{}
-	return nil
+	return h, nil
 }
 
-// release releases a ticket, if it is held.
-func (s *Server) release(ticket string) {
+// hold makes a session the holder of a ticket. It returns the holder that is replaced; nil if there is none. It reports
+// false if the holder cannot be replaced.
+func (s *Server) hold(ticket string, h *holder) (before *holder, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.tickets, ticket)
+	before = s.tickets[ticket]
+	if before != nil {
+		if !s.cfg.Resume || !before.admitted {
+			return nil, false
+		}
+		before.replaced = true
+	}
+	s.tickets[ticket] = h
+	return before, true
+}
+
+// replace ends the session that held a ticket before. It reports false if that takes too long; the ticket is then that
+// session's again.
+func (s *Server) replace(ticket string, before, h *holder) bool {
+	before.session.Disconnect("the player has connected again")
+	ctx, cancel := context.WithTimeout(s.open, s.cfg.AdmitLimit)
+	defer cancel()
+	select {
+	case <-before.released:
+		return true
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-before.released:
+		delete(s.tickets, ticket)
+	default:
+		s.tickets[ticket] = before
+	}
+	return false
+}
+
+// admitted stores that a session was admitted, and may be replaced from now on.
+func (s *Server) admitted(h *holder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h != nil {
+		h.admitted = true
+	}
+}
+
+// wasReplaced reports whether a later session has the ticket of a session.
+func (s *Server) wasReplaced(h *holder) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return h != nil && h.replaced
+}
+
+// release releases the ticket of a session, unless a later session has it.
+func (s *Server) release(ticket string, h *holder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tickets[ticket] == h {
+		delete(s.tickets, ticket)
+	}
+	close(h.released)
 }
 
 var errNoHandler = errors.New("handshake: Admit has returned neither a handler nor an error")
@@ -137,7 +210,16 @@ func (s *Server) admit(session *gamenet.Session, hello Hello) (Admission, error)
 	}
 }
 
+// Lost reports whether the cause that OnDisconnected has received means that the connection is lost, so that the player
+// may come back: gamenet.ErrLost, ErrIdle or ErrWriteTimeout. The session has ended for other causes on purpose.
+func Lost(cause error) bool {
+	return errors.Is(cause, gamenet.ErrLost) || errors.Is(cause, gamenet.ErrIdle) ||
+		errors.Is(cause, gamenet.ErrWriteTimeout)
+}
+
 var (
+	errReplaced = fmt.Errorf("%w: the player has connected again", gamenet.ErrLost)
+
 	errEnding  = refusedf(Ending, "the game server is ending")
 	errTooLong = refusedf(Unavailable, "the player session could not be checked in time")
 )
