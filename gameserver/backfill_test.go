@@ -40,7 +40,7 @@ func TestBackfillOnTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	for action, want := range map[string]string{
-		"StartMatchBackfill": `{"Action":"StartMatchBackfill","RequestId":"ID","GameSessionArn":"` + session +
+		"StartMatchBackfill": `{"Action":"StartMatchBackfill","RequestId":"ID","GameSessionArn":"` + gameSession +
 			`","MatchmakingConfigurationArn":"` + configuration +
 			`","TicketId":"","Players":[{"PlayerId":"p1","Team":"red",` +
 			`"PlayerAttributes":{"empty":{"AttrType":"STRING_LIST"},` +
@@ -49,7 +49,7 @@ func TestBackfillOnTheWire(t *testing.T) {
 			`"ranks":{"AttrType":"STRING_DOUBLE_MAP","SDM":{"x":1}},"skill":{"AttrType":"DOUBLE","N":23.5},` +
 			`"zero":{"AttrType":"DOUBLE","N":0}},` +
 			`"LatencyInMs":{"us-west-2":40}},{"PlayerId":"p2","Team":"","PlayerAttributes":null,"LatencyInMs":null}]}`,
-		"StopMatchBackfill": `{"Action":"StopMatchBackfill","RequestId":"ID","GameSessionArn":"` + session +
+		"StopMatchBackfill": `{"Action":"StopMatchBackfill","RequestId":"ID","GameSessionArn":"` + gameSession +
 			`","MatchmakingConfigurationArn":"` + configuration +
 			`","TicketId":"ticket-7"}`,
 	} {
@@ -142,7 +142,7 @@ func TestHostBackfill(t *testing.T) {
 	if ticket, err := h.StartMatchBackfill(t.Context(), "t", nil); err != nil || ticket != "t" {
 		t.Fatalf("ticket %q, %v", ticket, err)
 	}
-	want := `{"Action":"StartMatchBackfill","RequestId":"ID","GameSessionArn":"` + session +
+	want := `{"Action":"StartMatchBackfill","RequestId":"ID","GameSessionArn":"` + gameSession +
 		`","MatchmakingConfigurationArn":"` + configuration +
 		`","TicketId":"t","Players":[{"PlayerId":"p3","Team":"red","PlayerAttributes":{"skill":{"AttrType":"DOUBLE",` +
 		`"N":3}},"LatencyInMs":null},` +

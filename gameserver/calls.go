@@ -41,7 +41,7 @@ func (s *Server) ProcessReady(ctx context.Context, p ProcessParameters) error {
 		Port                        int
 		LogPaths                    []string
 	}{
-		SDKVersion, sdkLanguage, s.cfg.Getenv("GAMELIFT_SDK_TOOL_NAME"), s.cfg.Getenv("GAMELIFT_SDK_TOOL_VERSION"),
+		sdkVersion, sdkLanguage, s.cfg.Getenv("GAMELIFT_SDK_TOOL_NAME"), s.cfg.Getenv("GAMELIFT_SDK_TOOL_VERSION"),
 		p.Port, append([]string{}, p.LogPaths...),
 	})
 	s.mu.Lock()
@@ -61,7 +61,10 @@ func (s *Server) ProcessReady(ctx context.Context, p ProcessParameters) error {
 func (s *Server) setProcess(p *ProcessParameters) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.process != nil {
+	switch {
+	case !s.begun:
+		return failed(processReady, ErrNotConnected)
+	case s.process != nil:
 		return failed(processReady, ErrReady)
 	}
 	s.process = p

@@ -14,7 +14,7 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// Config configures a Server. The zero value is ready to use.
+// Config configures a Server or a Host. The zero value is ready to use.
 type Config struct {
 	// Log receives the events of the connection; nil: no log. Tokens, keys and the connection's URL are never logged.
 	Log *slog.Logger
@@ -32,6 +32,25 @@ type Config struct {
 	Clock clockwork.Clock
 	// Getenv reads the environment; nil for os.Getenv.
 	Getenv func(string) string
+
+	// The following are for a Host. A Server has no use for them.
+
+	// KeepWhenEmpty keeps the process after its last player has left. By default the process ends then, as O3DE does
+	// with sv_terminateOnPlayerExit, but after EmptyLimit.
+	KeepWhenEmpty bool
+	// EmptyLimit is how long the process goes on without players when the last one has left; 0: 10 s. A player who
+	// joins meanwhile cancels the end. When it has passed and players have reservations, the process goes on until
+	// they have joined, or their reservations have expired: then the Host asks the service for reservations, and again
+	// each time that EmptyLimit has passed. Negative: the process ends at once, whatever is reserved.
+	EmptyLimit time.Duration
+	// ResumeLimit is how long the player session of a lost connection stays for the player to come back, see
+	// HandlePlayerConnectionLost; 0: 10 s. Negative: such a player has left.
+	ResumeLimit time.Duration
+	// DestroyLimit is how long OnDestroySessionBegin may take, and likewise OnDestroySessionEnd; 0 for 30 s. The
+	// service waits some minutes for all of the end, five on AWS, before it kills the process.
+	DestroyLimit time.Duration
+	// DrainLimit is how long the end may take to end the player sessions of connected players; 0: 10 s.
+	DrainLimit time.Duration
 }
 
 // fill sets what is missing.

@@ -273,7 +273,7 @@ func TestSenselessMessages(t *testing.T) {
 	if err := server.AcceptPlayerSession(t.Context(), "p"); err != nil {
 		t.Fatal(err)
 	}
-	if server.GameSessionID() != session {
+	if server.GameSessionID() != gameSession {
 		t.Errorf("hosts %q", server.GameSessionID())
 	}
 }

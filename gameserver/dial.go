@@ -15,8 +15,8 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// SDKVersion is the version of the server SDK whose protocol this package speaks.
-const SDKVersion = "5.6.0"
+// sdkVersion is the version of the server SDK whose protocol this package speaks.
+const sdkVersion = "5.6.0"
 
 const (
 	sdkLanguage = "Go"
@@ -87,7 +87,7 @@ func (t target) refreshed(endpoint, token string) (target, error) {
 func (t target) url(now time.Time) string {
 	p := t.params
 	q := url.Values{
-		"pID": {p.ProcessID}, "sdkVersion": {SDKVersion}, "sdkLanguage": {sdkLanguage}, "ComputeId": {p.HostID},
+		"pID": {p.ProcessID}, "sdkVersion": {sdkVersion}, "sdkLanguage": {sdkLanguage}, "ComputeId": {p.HostID},
 		"FleetId": {p.FleetID}, "IdempotencyToken": {t.idempotency},
 	}
 	if p.AuthToken != "" {

@@ -16,7 +16,7 @@ func ExampleHost() {
 		if err != nil {
 			return err
 		}
-		host := gameserver.NewHost(gameserver.HostConfig{})
+		host := gameserver.NewHost(gameserver.Config{})
 		_, err = host.Subscribe(gameserver.SessionCallbacks{
 			OnCreateSessionBegin: func(c gameserver.SessionConfig) bool {
 				fmt.Println("loading", c.SessionProperties["level"])

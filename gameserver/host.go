@@ -9,28 +9,9 @@ import (
 	"time"
 
 	"github.com/jonboulle/clockwork"
-)
 
-// HostConfig configures a Host. The zero value is ready to use.
-type HostConfig struct {
-	Config // of the connection to the service
-	// KeepWhenEmpty keeps the process after its last player has left. By default the process ends then, as O3DE does
-	// with sv_terminateOnPlayerExit, but after EmptyLimit.
-	KeepWhenEmpty bool
-	// EmptyLimit is how long the process goes on without players when the last one has left; 0: 10 s. A player who
-	// joins meanwhile cancels the end. When it has passed and players have reservations, the process goes on until
-	// they have joined, or their reservations have expired: then the Host asks the service for reservations, and again
-	// each time that EmptyLimit has passed. Negative: the process ends at once, whatever is reserved.
-	EmptyLimit time.Duration
-	// ResumeLimit is how long the player session of a lost connection stays for the player to come back, see
-	// HandlePlayerConnectionLost; 0: 10 s. Negative: such a player has left.
-	ResumeLimit time.Duration
-	// DestroyLimit is how long OnDestroySessionBegin may take, and likewise OnDestroySessionEnd; 0 for 30 s. The
-	// service waits some minutes for all of the end, five on AWS, before it kills the process.
-	DestroyLimit time.Duration
-	// DrainLimit is how long the end may take to end the player sessions of connected players; 0: 10 s.
-	DrainLimit time.Duration
-}
+	"github.com/muster-gg/muster/session"
+)
 
 const (
 	destroyLimit = 30 * time.Second
@@ -42,7 +23,7 @@ const (
 // A Host is the session interface of a game server: it hosts the one game session of the process, with callbacks in a
 // fixed order, and ends the process.
 //
-//	host := gameserver.NewHost(gameserver.HostConfig{})
+//	host := gameserver.NewHost(gameserver.Config{})
 //	callbacks := gameserver.SessionCallbacks{OnCreateSessionBegin: load, OnDestroySessionBegin: save}
 //	if _, err := host.Subscribe(callbacks); err != nil {
 //		return err
@@ -57,19 +38,19 @@ const (
 //
 // Its Server has the calls that are not here. A Host needs the calls about the process and its game session for itself:
 // ProcessReady, ActivateGameSession, ProcessEnding and Close. The methods may be called concurrently, and from
-// callbacks unless documented otherwise.
+// callbacks unless documented otherwise. NewHost makes it: Init of a zero value fails with ErrInvalid.
 //
 // # The end
 //
 // The process ends once, for the first of these reasons: the service asks for it, the process or its game session could
-// not be made ready, OnCreateSessionBegin failed, the last player has left and HostConfig.EmptyLimit has passed, the
+// not be made ready, OnCreateSessionBegin failed, the last player has left and Config.EmptyLimit has passed, the
 // connection is lost for good, HandleDestroySession, or Close. Then, in this order: further players are rejected,
 // OnDestroySessionBegin, the player sessions of the remaining players are ended, the end of the process is reported to
 // the service, OnDestroySessionEnd, the connection is closed, Done. Each step has a limit, so that the end comes
 // whatever a callback does. Source: O3DE AWSGameLift Gem, AWSGameLiftServerManager, in which OnDestroySessionBegin can
 // stop the end altogether.
 type Host struct {
-	cfg       HostConfig
+	cfg       Config
 	log       *slog.Logger
 	panics    *slog.Logger // for panics of callbacks: log, or the default one
 	clock     clockwork.Clock
@@ -89,12 +70,12 @@ type Host struct {
 	initialized bool
 	subscribers []*SessionCallbacks
 	session     *GameSession // nil before there is one
-	status      SessionStatus
+	status      session.Status
 	err         error // see Err
 }
 
 // NewHost makes a Host that is not connected. It starts nothing.
-func NewHost(cfg HostConfig) *Host {
+func NewHost(cfg Config) *Host {
 	panics := cmp.Or(cfg.Log, slog.Default())
 	cfg.fill()
 	cfg.DestroyLimit = cmp.Or(max(cfg.DestroyLimit, 0), destroyLimit)
@@ -103,8 +84,8 @@ func NewHost(cfg HostConfig) *Host {
 	cfg.ResumeLimit = max(cmp.Or(cfg.ResumeLimit, resumeLimit), 0)
 	ending, beginEnd := context.WithCancel(context.Background())
 	return &Host{
-		cfg: cfg, log: cfg.Log, panics: panics, clock: cfg.Clock, server: New(cfg.Config), players: newRoster(cfg),
-		ending: ending, beginEnd: beginEnd, done: make(chan struct{}), status: SessionNotSet,
+		cfg: cfg, log: cfg.Log, panics: panics, clock: cfg.Clock, server: New(cfg), players: newRoster(cfg),
+		ending: ending, beginEnd: beginEnd, done: make(chan struct{}), status: session.StatusNotSet,
 	}
 }
 
@@ -115,6 +96,9 @@ func (h *Host) Server() *Server { return h.server }
 // refused with ErrConnected, and one after the end has begun with ErrEnding. After a failure make a new Host.
 func (h *Host) Init(ctx context.Context, params ServerParameters) error {
 	const action = "Init"
+	if h.server == nil {
+		return invalid(action, "the Host is a zero value: make it with NewHost")
+	}
 	if h.isEnding() {
 		return failed(action, ErrEnding)
 	}
@@ -170,7 +154,7 @@ func (h *Host) SessionConfig() (SessionConfig, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.session == nil {
-		return SessionConfig{Status: SessionNotSet, StatusReason: ReasonNotSet}, false
+		return SessionConfig{Status: session.StatusNotSet, StatusReason: noReason}, false
 	}
 	return sessionConfig(*h.session, h.status), true
 }
@@ -178,8 +162,12 @@ func (h *Host) SessionConfig() (SessionConfig, bool) {
 // CertificatePath is the file with the certificate that the players' connections are to be encrypted with; "" if the
 // compute has none.
 func (h *Host) CertificatePath(ctx context.Context) (string, error) {
+	const action = "CertificatePath"
+	if !h.isInitialized() {
+		return "", failed(action, ErrNotConnected)
+	}
 	c, err := h.server.GetComputeCertificate(ctx)
-	return c.CertificatePath, as("CertificatePath", err)
+	return c.CertificatePath, as(action, err)
 }
 
 // InternalCertificatePath is the file with the certificate for connections among game servers. The service has no such

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/gameserver"
+	"github.com/muster-gg/muster/session"
 )
 
 // TestHostLife is a whole life: in order, each step once.
@@ -29,9 +30,9 @@ func TestHostLife(t *testing.T) {
 	}
 	h.active()
 	want := gameserver.SessionConfig{
-		SessionProperties: map[string]string{"mode": "ranked"}, SessionID: session, SessionName: "duel",
-		IPAddress: "203.0.113.9",
-		Port:      7777, MaxPlayer: 8, Status: gameserver.SessionActivating, StatusReason: gameserver.ReasonNotSet,
+		SessionProperties: map[string]string{"mode": "ranked"}, SessionID: gameSession, SessionName: "duel",
+		IPAddress: "203.0.113.9", Port: 7777, MaxPlayer: 8, FleetID: "fleet-1",
+		Status: session.StatusActivating, StatusReason: "NotSet",
 	}
 	if got := receive(t, "OnCreateSessionBegin", begun); !reflect.DeepEqual(got, want) {
 		t.Errorf("began with\n%+v, want\n%+v", got, want)
@@ -50,7 +51,7 @@ func TestHostLife(t *testing.T) {
 	h.wantEvents("ActivateServerProcess", "CreateBegin", "ActivateGameSession", "CreateEnd", "AcceptPlayerSession",
 		"RemovePlayerSession",
 		"DestroyBegin", "TerminateServerProcess", "DestroyEnd")
-	if config, _ := h.SessionConfig(); config.Status != gameserver.SessionTerminated {
+	if config, _ := h.SessionConfig(); config.Status != session.StatusTerminated {
 		t.Errorf("status %s after the end", config.Status)
 	}
 }
@@ -58,7 +59,7 @@ func TestHostLife(t *testing.T) {
 // TestHostOutOfOrder calls what must not be called yet, or again.
 func TestHostOutOfOrder(t *testing.T) {
 	s := newService(t)
-	fresh := gameserver.NewHost(gameserver.HostConfig{Config: gameserver.Config{Getenv: noEnvironment}})
+	fresh := gameserver.NewHost(gameserver.Config{Getenv: noEnvironment})
 	fresh.Subscribe(noting(s, "fresh"))
 	for name, call := range map[string]func() error{
 		"NotifyProcessReady": func() error { return fresh.NotifyProcessReady(t.Context(), 7777) },
@@ -94,6 +95,38 @@ func TestHostOutOfOrder(t *testing.T) {
 		t.Errorf("backfill without a game session: %v", err)
 	}
 	h.wantEvents("ActivateServerProcess")
+}
+
+// TestZeroValues are refused with what to call instead, and panic nowhere.
+func TestZeroValues(t *testing.T) {
+	var h gameserver.Host
+	var s gameserver.Server
+	ctx := t.Context()
+	ready := gameserver.ProcessParameters{Port: 7777, OnStartGameSession: func(gameserver.GameSession) {}}
+	for name, test := range map[string]struct {
+		err, want error
+	}{
+		"Init":                      {h.Init(ctx, gameserver.ServerParameters{}), gameserver.ErrInvalid},
+		"NotifyProcessReady":        {h.NotifyProcessReady(ctx, 7777), gameserver.ErrNotConnected},
+		"ValidatePlayerJoinSession": {h.ValidatePlayerJoinSession(ctx, player(1)), gameserver.ErrNotConnected},
+		"HandlePlayerLeaveSession":  {h.HandlePlayerLeaveSession(ctx, player(1)), nil},
+		"StopMatchBackfill":         {h.StopMatchBackfill(ctx, "t"), gameserver.ErrNotConnected},
+		"Close":                     {h.Close(ctx), nil},
+		"Connect":                   {s.Connect(ctx, gameserver.ServerParameters{}), gameserver.ErrInvalid},
+		"ProcessReady":              {s.ProcessReady(ctx, ready), gameserver.ErrNotConnected},
+		"AcceptPlayerSession":       {s.AcceptPlayerSession(ctx, "psess-1"), gameserver.ErrNoGameSession},
+		"ProcessEnding":             {s.ProcessEnding(ctx), gameserver.ErrNotConnected},
+	} {
+		if !errors.Is(test.err, test.want) {
+			t.Errorf("%s: %v, want %v", name, test.err, test.want)
+		}
+	}
+	if _, err := h.CertificatePath(ctx); !errors.Is(err, gameserver.ErrNotConnected) {
+		t.Errorf("CertificatePath: %v", err)
+	}
+	h.HandlePlayerConnectionLost(player(1))
+	h.HandleDestroySession()
+	s.Close()
 }
 
 // TestHostEnds ends the process for each reason: once and in order.
@@ -193,7 +226,7 @@ func TestHostEndsOnce(t *testing.T) {
 // TestHostEndsWithoutTheService has lost its connection for good.
 func TestHostEndsWithoutTheService(t *testing.T) {
 	s := newService(t)
-	h := newHost(t, s, func(cfg *gameserver.HostConfig) { cfg.ReconnectLimit = time.Minute })
+	h := newHost(t, s, func(cfg *gameserver.Config) { cfg.ReconnectLimit = time.Minute })
 	h.Subscribe(noting(s, ""))
 	h.active()
 	s.http.Listener.Close()
@@ -219,7 +252,7 @@ func TestDestroyBeginTakesItsTime(t *testing.T) {
 		"panics":       func() bool { panic("lost my save game") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHost(t, newService(t), func(cfg *gameserver.HostConfig) { cfg.DestroyLimit = time.Minute })
+			h := newHost(t, newService(t), func(cfg *gameserver.Config) { cfg.DestroyLimit = time.Minute })
 			h.Subscribe(noting(h.s, ""))
 			h.Subscribe(gameserver.SessionCallbacks{OnDestroySessionBegin: begin})
 			h.active().HandleDestroySession()

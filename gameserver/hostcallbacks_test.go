@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/gameserver"
+	"github.com/muster-gg/muster/session"
 )
 
 // TestSubscribers are called in order, all of them, whatever one says.
@@ -42,7 +43,7 @@ func TestSubscribers(t *testing.T) {
 
 // TestSubscribeWithoutCallbacks is refused, and each callback alone is enough.
 func TestSubscribeWithoutCallbacks(t *testing.T) {
-	h := gameserver.NewHost(gameserver.HostConfig{})
+	h := gameserver.NewHost(gameserver.Config{})
 	unsubscribe, err := h.Subscribe(gameserver.SessionCallbacks{})
 	unsubscribe()
 	if !errors.Is(err, gameserver.ErrInvalid) || !strings.HasPrefix(err.Error(), "Subscribe: ") {
@@ -65,7 +66,7 @@ func TestPanicWithoutLog(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
-	h := newHost(t, newService(t), func(cfg *gameserver.HostConfig) { cfg.Log = nil })
+	h := newHost(t, newService(t), func(cfg *gameserver.Config) { cfg.Log = nil })
 	h.Subscribe(gameserver.SessionCallbacks{OnDestroySessionEnd: func() { panic("my save game") }})
 	h.HandleDestroySession()
 	h.ends()
@@ -84,7 +85,7 @@ func TestUpdates(t *testing.T) {
 	type seen struct {
 		reason       gameserver.UpdateReason
 		told, before string // matchmaking data
-		status       gameserver.SessionStatus
+		status       session.Status
 	}
 	var got []seen
 	data := func() string {
@@ -108,15 +109,15 @@ func TestUpdates(t *testing.T) {
 			`","Name":"duel","Status":"ACTIVE","MatchmakerData":"` + data +
 			`"},"UpdateReason":"` + reason + `"}`)
 	}
-	update(session, "m1", "MATCHMAKING_DATA_UPDATED")
-	update(session, "m2", "BACKFILL_TIMED_OUT")
+	update(gameSession, "m1", "MATCHMAKING_DATA_UPDATED")
+	update(gameSession, "m2", "BACKFILL_TIMED_OUT")
 	update("another", "m3", "MATCHMAKING_DATA_UPDATED")
 	update("", "m4", "MATCHMAKING_DATA_UPDATED")
 	s.await("the last update", s.has("UpdateEnd m4"))
 	want := []seen{
-		{gameserver.MatchmakingDataUpdated, "m1", "", gameserver.SessionActive},
-		{gameserver.BackfillTimedOut, "m2", "m1", gameserver.SessionActive},
-		{gameserver.MatchmakingDataUpdated, "m4", "m1", gameserver.SessionActive},
+		{gameserver.MatchmakingDataUpdated, "m1", "", session.StatusActive},
+		{gameserver.BackfillTimedOut, "m2", "m1", session.StatusActive},
+		{gameserver.MatchmakingDataUpdated, "m4", "m1", session.StatusActive},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("updates\n got  %+v\n want %+v", got, want)
@@ -124,7 +125,7 @@ func TestUpdates(t *testing.T) {
 	if !slices.Equal(after, []string{"m1", "m1", "m4"}) {
 		t.Errorf("data after the updates: %q", after)
 	}
-	if config, _ := h.SessionConfig(); config.SessionID != session {
+	if config, _ := h.SessionConfig(); config.SessionID != gameSession {
 		t.Errorf("the game session is now %q", config.SessionID)
 	}
 }

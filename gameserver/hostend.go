@@ -3,6 +3,8 @@ package gameserver
 import (
 	"context"
 	"time"
+
+	"github.com/muster-gg/muster/session"
 )
 
 // HandleDestroySession begins the end of the process and returns at once: for the network layer when it shuts down, and
@@ -13,6 +15,9 @@ func (h *Host) HandleDestroySession() { h.terminate("the game server asks for it
 // that is done before; the end then goes on. It must not be called from a callback: it would wait for it.
 func (h *Host) Close(ctx context.Context) error {
 	h.terminate("the game server closes", nil)
+	if h.done == nil { // a zero value
+		return nil
+	}
 	select {
 	case <-h.done:
 		return h.Err()
@@ -59,11 +64,11 @@ func (h *Host) isEnding() bool { return h.ending.Err() != nil }
 func (h *Host) terminate(reason string, cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.isEnding() {
+	if h.server == nil || h.isEnding() {
 		return
 	}
 	h.beginEnd()
-	h.status = SessionTerminating
+	h.status = session.StatusTerminating
 	go h.end(reason, cause, h.initialized) // done is closed by it, which Wait waits for
 }
 
@@ -88,7 +93,7 @@ func (h *Host) end(reason string, cause error, initialized bool) {
 	h.running.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.err, h.status = cause, SessionTerminated
+	h.err, h.status = cause, session.StatusTerminated
 }
 
 // destroyBegin has the game server prepare for the end. The other callbacks have the same time to return.

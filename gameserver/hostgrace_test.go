@@ -12,7 +12,7 @@ import (
 const graceDefault = 10 * time.Second
 
 // patient has the default limits for empty processes and lost connections.
-func patient(cfg *gameserver.HostConfig) { cfg.EmptyLimit, cfg.ResumeLimit = 0, 0 }
+func patient(cfg *gameserver.Config) { cfg.EmptyLimit, cfg.ResumeLimit = 0, 0 }
 
 // leaves has a player leave.
 func (h *hosted) leaves(n int) {
@@ -87,7 +87,7 @@ func TestReservationsKeepTheProcess(t *testing.T) {
 		t.Errorf("the service was asked %d times", n)
 	}
 	if got, want := h.s.sent("DescribePlayerSessions")[0], `{"Action":"DescribePlayerSessions","RequestId":"ID",`+
-		`"GameSessionId":"`+session+`","PlayerSessionStatusFilter":"RESERVED","Limit":30}`; got != want {
+		`"GameSessionId":"`+gameSession+`","PlayerSessionStatusFilter":"RESERVED","Limit":30}`; got != want {
 		t.Errorf("asked\n%s, want\n%s", got, want)
 	}
 	h.joins(2)
@@ -181,7 +181,7 @@ func TestLostAtTheEnd(t *testing.T) {
 
 // TestLostWithoutLimit ends the player session at once.
 func TestLostWithoutLimit(t *testing.T) {
-	h := newHost(t, newService(t), func(cfg *gameserver.HostConfig) { cfg.ResumeLimit = -1 }).active()
+	h := newHost(t, newService(t), func(cfg *gameserver.Config) { cfg.ResumeLimit = -1 }).active()
 	h.joins(1)
 	h.HandlePlayerConnectionLost(player(1))
 	h.ends()

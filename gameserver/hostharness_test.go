@@ -10,6 +10,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/gameserver"
+	"github.com/muster-gg/muster/session"
 )
 
 // A hosted is a Host that is connected to a service, on a fake clock.
@@ -23,13 +24,13 @@ type hosted struct {
 }
 
 // newHost makes a Host that is connected and not ready. It ends at once with its last player.
-func newHost(t *testing.T, s *service, change func(*gameserver.HostConfig)) *hosted {
+func newHost(t *testing.T, s *service, change func(*gameserver.Config)) *hosted {
 	t.Helper()
 	h := &hosted{t: t, s: s, clock: clockwork.NewFakeClock(), log: new(logBuffer)}
-	cfg := gameserver.HostConfig{Config: gameserver.Config{
-		Clock: h.clock, Getenv: noEnvironment,
+	cfg := gameserver.Config{
+		Clock: h.clock, Getenv: noEnvironment, EmptyLimit: -1,
 		Log: slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	}, EmptyLimit: -1}
+	}
 	if change != nil {
 		change(&cfg)
 	}
@@ -75,7 +76,7 @@ func (h *hosted) active() *hosted {
 	h.ready().push(create)
 	h.s.await("the game session is active", func() bool {
 		config, _ := h.SessionConfig()
-		return config.Status == gameserver.SessionActive || h.poll()
+		return config.Status == session.StatusActive || h.poll()
 	})
 	return h
 }

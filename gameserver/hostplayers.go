@@ -28,6 +28,9 @@ const (
 // Source: O3DE AWSGameLift Gem, ValidatePlayerJoinSession.
 func (h *Host) ValidatePlayerJoinSession(ctx context.Context, c PlayerConnection) error {
 	const action = "ValidatePlayerJoinSession"
+	if !h.isInitialized() {
+		return failed(action, ErrNotConnected)
+	}
 	asking, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	v, resumed, err := h.enter(c, giveUp)
@@ -51,6 +54,9 @@ func (h *Host) ValidatePlayerJoinSession(ctx context.Context, c PlayerConnection
 
 // change makes a change of the roster, and sets the timer for what is due next.
 func (h *Host) change(change func(r *roster, now time.Time)) {
+	if h.players == nil { // a zero value
+		return
+	}
 	h.visits.Lock()
 	defer h.visits.Unlock()
 	now := h.clock.Now()
@@ -116,7 +122,7 @@ func (h *Host) HandlePlayerLeaveSession(ctx context.Context, c PlayerConnection)
 }
 
 // HandlePlayerConnectionLost reports that the connection of a player is lost, although the player did not leave. The
-// player session stays ACTIVE for HostConfig.ResumeLimit, in which ValidatePlayerJoinSession with the same player
+// player session stays ACTIVE for Config.ResumeLimit, in which ValidatePlayerJoinSession with the same player
 // session resumes it on another connection. After that it is ended, as HandlePlayerLeaveSession does, which can be
 // called earlier. Only the connection id counts, and one that is not registered is ignored. It returns at once.
 func (h *Host) HandlePlayerConnectionLost(c PlayerConnection) {

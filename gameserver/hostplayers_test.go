@@ -27,7 +27,7 @@ func (h *hosted) joins(n int) gameserver.PlayerConnection {
 }
 
 // keeping keeps the process when its last player has left.
-func keeping(cfg *gameserver.HostConfig) { cfg.KeepWhenEmpty = true }
+func keeping(cfg *gameserver.Config) { cfg.KeepWhenEmpty = true }
 
 func TestRefusedPlayers(t *testing.T) {
 	h := newHost(t, newService(t), keeping).active()

@@ -1,6 +1,10 @@
 package gameserver
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/muster-gg/muster/session"
+)
 
 // create begins the game session. It is a job of the callbacks' sequence.
 func (h *Host) create(gs GameSession) {
@@ -35,7 +39,7 @@ func (h *Host) begin(gs GameSession) (SessionConfig, bool) {
 		return SessionConfig{}, false
 	}
 	gs.Status = "" // from here on h.status counts
-	h.session, h.status = &gs, SessionActivating
+	h.session, h.status = &gs, session.StatusActivating
 	return sessionConfig(gs, h.status), true
 }
 
@@ -46,7 +50,7 @@ func (h *Host) activated() bool {
 	if h.isEnding() {
 		return false
 	}
-	h.status = SessionActive
+	h.status = session.StatusActive
 	return true
 }
 
@@ -77,6 +81,7 @@ func (h *Host) changed(u *GameSessionUpdate) (SessionConfig, bool) {
 		h.log.Warn("update ignored: it is for another game session", "game_session", gs.GameSessionID)
 		return SessionConfig{}, false
 	}
+	gs.FleetID = cmp.Or(gs.FleetID, h.session.FleetID)
 	return sessionConfig(*gs, h.status), true
 }
 

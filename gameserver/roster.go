@@ -60,7 +60,7 @@ type roster struct {
 const reservedPause = time.Second
 
 // newRoster makes an empty roster.
-func newRoster(cfg HostConfig) *roster {
+func newRoster(cfg Config) *roster {
 	return &roster{
 		resumeLimit: cfg.ResumeLimit, emptyLimit: cfg.EmptyLimit, keep: cfg.KeepWhenEmpty,
 		connections: make(map[uint64]*visit), tickets: make(map[string]*visit),

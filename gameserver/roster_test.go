@@ -31,7 +31,7 @@ const (
 func newRosterWorld(t *testing.T, seed uint64) *rosterWorld {
 	return &rosterWorld{
 		T: t, Rand: rand.New(rand.NewPCG(seed, 0)), now: time.Unix(1000, 0),
-		roster: newRoster(HostConfig{ResumeLimit: testResume, EmptyLimit: testEmpty}),
+		roster: newRoster(Config{ResumeLimit: testResume, EmptyLimit: testEmpty}),
 		lostAt: make(map[*visit]time.Time), accepted: make(map[*visit]bool),
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // A Server is the connection of this game server to the service. Its methods may be called concurrently, and from
-// callbacks.
+// callbacks. New makes it: Connect of a zero value fails with ErrInvalid.
 type Server struct {
 	cfg       Config
 	log       *slog.Logger
@@ -56,6 +56,9 @@ func New(cfg Config) *Server {
 // the process itself, such as 403 for a bad token, is final and comes at once. Once it has succeeded, ctx has no more
 // effect.
 func (s *Server) Connect(ctx context.Context, params ServerParameters) error {
+	if s.done == nil {
+		return invalid(connectAction, "the Server is a zero value: make it with New")
+	}
 	params = params.complete(s.cfg.Getenv)
 	t, err := newTarget(&s.cfg, params)
 	if err != nil {
@@ -100,7 +103,7 @@ func (s *Server) begin(stop context.CancelFunc, params ServerParameters) error {
 func (s *Server) finish(reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed || s.done == nil {
 		return
 	}
 	s.closed, s.err = true, reason

@@ -14,9 +14,9 @@ import (
 	"github.com/muster-gg/muster/gameserver"
 )
 
-const session = "arn:aws:gamelift:us-west-2::gamesession/fleet-1/custom-lab/gsess-1"
+const gameSession = "arn:aws:gamelift:us-west-2::gamesession/fleet-1/custom-lab/gsess-1"
 
-const create = `{"Action":"CreateGameSession","GameSessionId":"` + session +
+const create = `{"Action":"CreateGameSession","GameSessionId":"` + gameSession +
 	`","GameSessionName":"duel","MaximumPlayerSessionCount":8,` +
 	`"IpAddress":"203.0.113.9","Port":7777,"DnsName":"","GameSessionData":"{}","MatchmakerData":null,` +
 	`"GameProperties":{"mode":"ranked"}}`
@@ -66,7 +66,7 @@ func TestLifeOfAProcess(t *testing.T) {
 		}
 	}
 	gs := receive(t, "OnStartGameSession", started)
-	if gs.GameSessionID != session || gs.Name != "duel" || gs.FleetID != "fleet-1" ||
+	if gs.GameSessionID != gameSession || gs.Name != "duel" || gs.FleetID != "fleet-1" ||
 		gs.MaximumPlayerSessionCount != 8 || gs.Port != 7777 || gs.GameProperties["mode"] != "ranked" {
 		t.Errorf("started with %+v", gs)
 	}
@@ -82,7 +82,7 @@ func TestLifeOfAProcess(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	page, err := server.DescribePlayerSessions(ctx, gameserver.PlayerSessionQuery{GameSessionID: session})
+	page, err := server.DescribePlayerSessions(ctx, gameserver.PlayerSessionQuery{GameSessionID: gameSession})
 	if err != nil || page.NextToken != "n" || len(page.PlayerSessions) != 1 ||
 		page.PlayerSessions[0].Status != gameserver.PlayerSessionActive ||
 		page.PlayerSessions[0].CreationTime.UnixMilli() != 1767323045000 ||
@@ -130,7 +130,7 @@ func TestUpdateGameSession(t *testing.T) {
 	_, c := hosting(t, s, gameserver.ProcessParameters{OnUpdateGameSession: func(u gameserver.GameSessionUpdate) {
 		updates <- u
 	}})
-	err := c.write(`{"Action":"UpdateGameSession","GameSession":{"GameSessionId":"` + session +
+	err := c.write(`{"Action":"UpdateGameSession","GameSession":{"GameSessionId":"` + gameSession +
 		`","Name":"duel","FleetId":"fleet-1"},"UpdateReason":"BACKFILL_FAILED","BackfillTicketId":"t"}`)
 	if err != nil {
 		t.Fatal(err)

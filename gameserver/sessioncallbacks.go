@@ -35,7 +35,7 @@ type SessionCallbacks struct {
 	// the game server is healthy. The service ends an unhealthy process after some reports in a row.
 	OnSessionHealthCheck func() bool
 	// OnDestroySessionBegin is called once, when the process is to end, also when no game session was created. Save
-	// what must be kept and disconnect the players. It may take HostConfig.DestroyLimit, after which the end goes on.
+	// what must be kept and disconnect the players. It may take Config.DestroyLimit, after which the end goes on.
 	// false means not yet: the end goes on when that limit has passed.
 	OnDestroySessionBegin func() bool
 	// OnDestroySessionEnd is called once, after the end of the process was reported; also if that failed, see

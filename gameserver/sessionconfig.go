@@ -4,73 +4,41 @@ import (
 	"cmp"
 	"maps"
 	"math"
+
+	"github.com/muster-gg/muster/session"
 )
 
-// A SessionStatus is where a session is in its life, by its text in O3DE.
-type SessionStatus string
-
-// The statuses.
-const (
-	SessionNotSet      SessionStatus = "NotSet"
-	SessionActive      SessionStatus = "Active"
-	SessionActivating  SessionStatus = "Activating"
-	SessionTerminated  SessionStatus = "Terminated"
-	SessionTerminating SessionStatus = "Terminating"
-	SessionError       SessionStatus = "Error"
-)
-
-// A SessionStatusReason is why a session has its status, by its text in O3DE.
-type SessionStatusReason string
-
-// The reasons.
-const (
-	ReasonNotSet      SessionStatusReason = "NotSet"
-	ReasonInterrupted SessionStatusReason = "Interrupted"
-)
-
-// A SessionConfig is a game session as engines see it. A game server is not told who created the session, how many
-// players there are, the times, and the reason of its status: CreatorID, CurrentPlayer, CreationTime and
-// TerminationTime are zero, and StatusReason is ReasonNotSet.
+// A SessionConfig is a game session as a Host has it: as game clients have it, too. The service does not tell a game
+// server who created the session, how many players there are, and when it began: CreatorID, CurrentPlayer, CreationTime
+// and TerminationTime are zero, and StatusReason is "NotSet". SessionProperties are a copy, and never nil; for
+// MatchmakingData see ParseMatchmakerData. Status is one of session.StatusNotSet to session.StatusError.
 // Source: O3DE, AzFramework SessionConfig; AWSGameLift Gem, server.
-type SessionConfig struct {
-	CreationTime      uint64 // milliseconds since 1970; 0 if not known
-	TerminationTime   uint64 // milliseconds since 1970; 0 if not known
-	CreatorID         string
-	SessionProperties map[string]string // a copy; never nil
-	MatchmakingData   string            // see ParseMatchmakerData; "" without matchmaking
-	SessionID         string
-	SessionName       string
-	DNSName           string // "" if the compute has none
-	IPAddress         string
-	Port              uint16 // where players connect
-	MaxPlayer         uint64
-	CurrentPlayer     uint64
-	Status            SessionStatus
-	StatusReason      SessionStatusReason
-}
+type SessionConfig = session.SessionConfig
+
+// noReason is the reason of the status of a session. Source: O3DE, AzFramework SessionStatusReason.
+const noReason = "NotSet"
 
 // sessionConfig is a game session as callbacks get it. known is its status on this side: the service tells none to some
 // SDKs.
-func sessionConfig(gs GameSession, known SessionStatus) SessionConfig {
+func sessionConfig(gs GameSession, known session.Status) SessionConfig {
 	properties := maps.Clone(gs.GameProperties)
 	if properties == nil {
 		properties = map[string]string{}
 	}
 	c := SessionConfig{
 		SessionProperties: properties, MatchmakingData: gs.MatchmakerData, SessionID: gs.GameSessionID,
-		SessionName: gs.Name,
-		DNSName:     gs.DNSName, IPAddress: gs.IPAddress, MaxPlayer: uint64(max(gs.MaximumPlayerSessionCount, 0)),
-		Status: cmp.Or(statusTexts[gs.Status], known, SessionNotSet), StatusReason: ReasonNotSet,
+		SessionName: gs.Name, DNSName: gs.DNSName, IPAddress: gs.IPAddress,
+		MaxPlayer: max(gs.MaximumPlayerSessionCount, 0), FleetID: gs.FleetID, Location: gs.Location,
+		Status: cmp.Or(statuses[gs.Status], known, session.StatusNotSet), StatusReason: noReason,
 	}
 	if gs.Port > 0 && gs.Port <= math.MaxUint16 {
-		c.Port = uint16(gs.Port)
+		c.Port = gs.Port
 	}
 	return c
 }
 
-// statusTexts has the text for each status of the service.
-var statusTexts = map[string]SessionStatus{
-	"ACTIVE": SessionActive, "ACTIVATING": SessionActivating, "TERMINATED": SessionTerminated,
-	"TERMINATING": SessionTerminating,
-	"ERROR":       SessionError,
+// statuses has the status for each status of the service.
+var statuses = map[string]session.Status{
+	"ACTIVE": session.StatusActive, "ACTIVATING": session.StatusActivating,
+	"TERMINATED": session.StatusTerminated, "TERMINATING": session.StatusTerminating, "ERROR": session.StatusError,
 }

@@ -35,7 +35,8 @@ type room struct {
 func (w *world) room(cfg gameserver.Config, healthy func() bool) *room {
 	w.Helper()
 	cfg.Getenv = noEnvironment
-	r := &room{Host: gameserver.NewHost(gameserver.HostConfig{Config: cfg, EmptyLimit: time.Second}), world: w}
+	cfg.EmptyLimit = time.Second
+	r := &room{Host: gameserver.NewHost(cfg), world: w}
 	var err error
 	r.door, err = handshake.NewServer(handshake.ServerConfig{Version: protocol.Version, Admit: r.admit,
 		Resume: true})

@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	host := gameserver.NewHost(gameserver.HostConfig{Config: gameserver.Config{Log: slog.Default()}})
+	host := gameserver.NewHost(gameserver.Config{Log: slog.Default()})
 	room, err := open(ctx, host, flags)
 	if err != nil {
 		return err

@@ -173,14 +173,14 @@ func TestUnhealthy(t *testing.T) {
 	s := start(t, func(c *muster.Config) { c.Clock, c.ClockSkew = clock, 24*time.Hour })
 	var ill, ended atomic.Bool
 	var reports atomic.Int32
-	host := gameserver.NewHost(gameserver.HostConfig{Config: gameserver.Config{
+	host := gameserver.NewHost(gameserver.Config{
 		Clock: clock, Getenv: func(string) string { return "" }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Trace: func(m gameserver.Message) {
 			if !m.Sent && strings.Contains(m.Text, "HeartbeatServerProcess") {
 				reports.Add(1)
 			}
 		},
-	}})
+	})
 	if _, err := host.Subscribe(gameserver.SessionCallbacks{
 		OnSessionHealthCheck: func() bool { return !ill.Load() },
 		OnDestroySessionEnd:  func() { ended.Store(true) },
