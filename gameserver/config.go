@@ -16,7 +16,8 @@ import (
 
 // Config configures a Server or a Host. The zero value is ready to use.
 type Config struct {
-	// Log receives the events of the connection; nil: no log. Tokens, keys and the connection's URL are never logged.
+	// Log receives the events of the connection and the Host; nil: no log, but panics of a Host's callbacks are logged
+	// by slog.Default. Tokens, keys and the connection's URL are never logged.
 	Log *slog.Logger
 	// Trace is called with every message that is sent or received, for diagnosis; nil for none. It must return quickly,
 	// and must not call the Server. It may be called concurrently.
@@ -36,7 +37,7 @@ type Config struct {
 	// The following are for a Host. A Server has no use for them.
 
 	// KeepWhenEmpty keeps the process after its last player has left. By default the process ends then, as O3DE does
-	// with sv_terminateOnPlayerExit, but after EmptyLimit.
+	// with sv_terminateOnPlayerExit, but after EmptyLimit. A process that no player has joined goes on in any case.
 	KeepWhenEmpty bool
 	// EmptyLimit is how long the process goes on without players when the last one has left; 0: 10 s. A player who
 	// joins meanwhile cancels the end. When it has passed and players have reservations, the process goes on until

@@ -32,7 +32,7 @@ var (
 	ErrPlayerLeft      = errors.New("the player has left before the service answered")
 )
 
-// An Error is a failed call. All errors of this package are of this type.
+// An Error is a failed call. All errors of a Server and a Host are of this type.
 type Error struct {
 	// Code is the status of the service's answer: 400 for a bad request, 401 or 403 for a bad credential, 404 for what
 	// does not exist, 409 for a conflict with the state of things, 429 for too many requests, 5xx for a failure of the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/muster-gg/muster/gamenet/handshake"
 	"github.com/muster-gg/muster/gameserver"
 )
 
@@ -42,15 +43,21 @@ func ExampleHost() {
 	_ = run // with the context of signal.NotifyContext
 }
 
-// The network layer asks about each player who shows a player session id.
+// The network layer asks about each player who shows a player session id, and reports the end of the connection.
 func ExampleHost_ValidatePlayerJoinSession() {
 	var host *gameserver.Host // see the example of Host
-	joins := func(ctx context.Context, connection uint64, ticket string) (leaves func(), err error) {
+	join := func(ctx context.Context, connection uint64, ticket string) (ended func(cause error), err error) {
 		c := gameserver.PlayerConnection{ConnectionID: connection, PlayerSessionID: ticket}
 		if err := host.ValidatePlayerJoinSession(ctx, c); err != nil {
 			return nil, err // disconnect this player
 		}
-		return func() { _ = host.HandlePlayerLeaveSession(context.WithoutCancel(ctx), c) }, nil
+		return func(cause error) {
+			if handshake.Lost(cause) {
+				host.HandlePlayerConnectionLost(c) // the player may come back with the same ticket
+				return
+			}
+			_ = host.HandlePlayerLeaveSession(context.WithoutCancel(ctx), c) // the Host logs what fails
+		}, nil
 	}
-	_ = joins
+	_ = join
 }

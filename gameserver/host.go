@@ -36,8 +36,8 @@ const (
 //	}
 //	err := host.Wait() // for the end
 //
-// Its Server has the calls that are not here. A Host needs the calls about the process and its game session for itself:
-// ProcessReady, ActivateGameSession, ProcessEnding and Close. The methods may be called concurrently, and from
+// Its Server has the calls that are not here. A Host needs these for itself: ProcessReady, ActivateGameSession,
+// AcceptPlayerSession, RemovePlayerSession, ProcessEnding and Close. The methods may be called concurrently, and from
 // callbacks unless documented otherwise. NewHost makes it: Init of a zero value fails with ErrInvalid.
 //
 // # The end

@@ -255,3 +255,29 @@ func (w *rosterWorld) finish() {
 		w.Errorf("empty since %v, it is %v, and the roster has not ended", w.parted, w.now)
 	}
 }
+
+// TestRosterTellsWhy has a player leave, or the process end, before the service answers.
+func TestRosterTellsWhy(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for name, test := range map[string]struct {
+		before func(*roster)
+		want   error
+	}{
+		"left":               {func(r *roster) { r.leave(1, now) }, ErrPlayerLeft},
+		"lost":               {func(r *roster) { r.lose(1, now) }, ErrPlayerLeft},
+		"ends":               {func(r *roster) { r.shut(); r.clear() }, ErrEnding},
+		"left while it ends": {func(r *roster) { r.leave(1, now); r.shut(); r.clear() }, ErrPlayerLeft},
+	} {
+		for _, accepted := range []bool{true, false} {
+			r := newRoster(Config{})
+			v, err := r.enter(PlayerConnection{1, "psess-1"}, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.before(r)
+			if _, err := r.answer(v, accepted, accepted); !errors.Is(err, test.want) {
+				t.Errorf("%s, accepted %t: %v, want %v", name, accepted, err, test.want)
+			}
+		}
+	}
+}

@@ -34,6 +34,9 @@ type ServerConfig struct {
 	// connection is lost and the server has not noticed: that session ends, and its OnDisconnected receives
 	// gamenet.ErrLost. When that has returned, Admit is called for the new session. If the line of the old session is
 	// dead, this takes gamenet.Config.CloseTimeout. By default such a player is refused with TicketInUse.
+	//
+	// The service must accept the ticket again: with a gameserver.Host, OnDisconnected calls HandlePlayerConnectionLost
+	// if Lost(cause), and HandlePlayerLeaveSession otherwise.
 	Resume bool
 	// Limit is the time after the session is connected within which Hello must arrive; default 5 s.
 	// gamenet.Config.FirstPacketTimeout is then not needed.
