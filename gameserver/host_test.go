@@ -60,7 +60,9 @@ func TestHostLife(t *testing.T) {
 func TestHostOutOfOrder(t *testing.T) {
 	s := newService(t)
 	fresh := gameserver.NewHost(gameserver.Config{Getenv: noEnvironment})
-	fresh.Subscribe(noting(s, "fresh"))
+	if _, err := fresh.Subscribe(noting(s, "fresh")); err != nil {
+		t.Fatal(err)
+	}
 	for name, call := range map[string]func() error{
 		"NotifyProcessReady": func() error { return fresh.NotifyProcessReady(t.Context(), 7777) },
 		"StopMatchBackfill":  func() error { return fresh.StopMatchBackfill(t.Context(), "t") },

@@ -22,10 +22,7 @@ func TestSubscribers(t *testing.T) {
 		OnCreateSessionBegin:  func(gameserver.SessionConfig) bool { panic("no such level") },
 		OnDestroySessionBegin: func() bool { return true },
 	})
-	unsubscribe, err := h.Subscribe(noting(s, "b"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	unsubscribe := h.Subscribe(noting(s, "b"))
 	unsubscribe()
 	unsubscribe()
 	h.Subscribe(noting(s, "c"))
@@ -149,7 +146,7 @@ func TestHostHealth(t *testing.T) {
 	reported(1, true)
 	asked := make(chan struct{}, 100)
 	h.Subscribe(gameserver.SessionCallbacks{OnSessionHealthCheck: func() bool { return true }})
-	sick, _ := h.Subscribe(gameserver.SessionCallbacks{OnSessionHealthCheck: func() bool { panic("ill") }})
+	sick := h.Subscribe(gameserver.SessionCallbacks{OnSessionHealthCheck: func() bool { panic("ill") }})
 	h.Subscribe(gameserver.SessionCallbacks{OnSessionHealthCheck: func() bool { asked <- struct{}{}; return true }})
 	h.clock.Advance(longest)
 	reported(2, false)

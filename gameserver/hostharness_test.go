@@ -52,6 +52,16 @@ func newHost(t *testing.T, s *service, change func(*gameserver.Config)) *hosted 
 	return h
 }
 
+// Subscribe adds a subscriber, which must succeed.
+func (h *hosted) Subscribe(c gameserver.SessionCallbacks) (unsubscribe func()) {
+	h.t.Helper()
+	unsubscribe, err := h.Host.Subscribe(c)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return unsubscribe
+}
+
 // ready says that the process is ready.
 func (h *hosted) ready() *hosted {
 	h.t.Helper()
