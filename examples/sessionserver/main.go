@@ -1,6 +1,6 @@
 // Command sessionserver is a whole game server in two short files: package gameserver hosts the game session, package
 // gamenet connects the players, and package gamenet/handshake lets those in who have a player session. Its game is that
-// each message of a player is sent to all. It ends with its last player.
+// each message of a player is sent to all. It ends 10 s after its last player.
 //
 // Start a service with muster dev --no-sample, register a compute, and run
 //
