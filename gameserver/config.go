@@ -16,8 +16,8 @@ import (
 
 // Config configures a Server or a Host. The zero value is ready to use.
 type Config struct {
-	// Log receives the events of the connection and the Host; nil: no log, but panics of a Host's callbacks are logged
-	// by slog.Default. Tokens, keys and the connection's URL are never logged.
+	// Log receives the events of the connection and the Host; nil: no log. Panics of a Host's callbacks are logged by
+	// slog.Default() if Log drops them. Tokens, keys and the connection's URL are never logged.
 	Log *slog.Logger
 	// Trace is called with every message that is sent or received, for diagnosis; nil for none. It must return quickly,
 	// and must not call the Server. It may be called concurrently.

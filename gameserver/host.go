@@ -52,7 +52,6 @@ const (
 type Host struct {
 	cfg       Config
 	log       *slog.Logger
-	panics    *slog.Logger // for panics of callbacks: log, or the default one
 	clock     clockwork.Clock
 	server    *Server
 	callbacks sequence
@@ -76,7 +75,6 @@ type Host struct {
 
 // NewHost makes a Host that is not connected. It starts nothing.
 func NewHost(cfg Config) *Host {
-	panics := cmp.Or(cfg.Log, slog.Default())
 	cfg.fill()
 	cfg.DestroyLimit = cmp.Or(max(cfg.DestroyLimit, 0), destroyLimit)
 	cfg.DrainLimit = cmp.Or(max(cfg.DrainLimit, 0), drainLimit)
@@ -84,7 +82,7 @@ func NewHost(cfg Config) *Host {
 	cfg.ResumeLimit = max(cmp.Or(cfg.ResumeLimit, resumeLimit), 0)
 	ending, beginEnd := context.WithCancel(context.Background())
 	return &Host{
-		cfg: cfg, log: cfg.Log, panics: panics, clock: cfg.Clock, server: New(cfg), players: newRoster(cfg),
+		cfg: cfg, log: cfg.Log, clock: cfg.Clock, server: New(cfg), players: newRoster(cfg),
 		ending: ending, beginEnd: beginEnd, done: make(chan struct{}), status: session.StatusNotSet,
 	}
 }

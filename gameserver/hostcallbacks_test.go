@@ -59,19 +59,23 @@ func TestSubscribeWithoutCallbacks(t *testing.T) {
 
 // TestPanicWithoutLog is logged by the default logger.
 func TestPanicWithoutLog(t *testing.T) {
-	log := new(logBuffer)
 	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
-	h := newHost(t, newService(t), func(cfg *gameserver.Config) { cfg.Log = nil })
-	h.Subscribe(gameserver.SessionCallbacks{OnDestroySessionEnd: func() { panic("my save game") }})
-	h.HandleDestroySession()
-	h.ends()
-	log.mu.Lock()
-	defer log.mu.Unlock()
-	if text := log.String(); !strings.Contains(text, "my save game") || !strings.Contains(text, "stack=") ||
-		strings.Count(text, "\n") != 1 {
-		t.Errorf("the log has %q", text)
+	for name, without := range map[string]*slog.Logger{"no log": nil, "discarded": slog.New(slog.DiscardHandler)} {
+		t.Run(name, func(t *testing.T) {
+			log := new(logBuffer)
+			slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
+			h := newHost(t, newService(t), func(cfg *gameserver.Config) { cfg.Log = without })
+			h.Subscribe(gameserver.SessionCallbacks{OnDestroySessionEnd: func() { panic("my save game") }})
+			h.HandleDestroySession()
+			h.ends()
+			log.mu.Lock()
+			defer log.mu.Unlock()
+			if text := log.String(); !strings.Contains(text, "my save game") || !strings.Contains(text, "stack=") ||
+				strings.Count(text, "\n") != 1 {
+				t.Errorf("the log has %q", text)
+			}
+		})
 	}
 }
 

@@ -1,8 +1,10 @@
 package gameserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 )
@@ -12,7 +14,7 @@ import (
 //
 // All subscribers are called, one after the other in the order of subscription. The result is true if all of
 // them return true; after one that returns false the others are still called. A callback that panics counts as false,
-// and the panic is logged with its stack: without Config.Log, by slog.Default().
+// and the panic is logged with its stack, by slog.Default() if Config.Log drops it.
 //
 // No callback runs under a lock, so all may call the Host. Those about creation and updates come in the order of this
 // list and never overlap. The health check and those about the end may run at the same time as the others: the end does
@@ -87,7 +89,7 @@ var errReturnedFalse = errors.New("it returned false")
 func (h *Host) askOne(callback string, s *SessionCallbacks, call func(*SessionCallbacks) bool) (failure error) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			h.panics.Error("callback panicked", "callback", callback, "panic", reason, "stack", string(debug.Stack()))
+			h.logPanic(callback, reason)
 			failure = failed(callback, fmt.Errorf("it panicked: %v", reason))
 		}
 	}()
@@ -95,6 +97,15 @@ func (h *Host) askOne(callback string, s *SessionCallbacks, call func(*SessionCa
 		return failed(callback, errReturnedFalse)
 	}
 	return nil
+}
+
+// logPanic logs a recovered panic: by slog's default logger if the Host's drops it.
+func (h *Host) logPanic(callback string, reason any) {
+	log := h.log
+	if !log.Enabled(context.Background(), slog.LevelError) {
+		log = slog.Default()
+	}
+	log.Error("callback panicked", "callback", callback, "panic", reason, "stack", string(debug.Stack()))
 }
 
 // tell calls a callback without an answer of all subscribers.
