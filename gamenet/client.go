@@ -80,7 +80,8 @@ func (c *ClientService) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends all sessions gracefully, as ServerService.Close does, and the attempts to connect.
+// Close ends all sessions gracefully, as ServerService.Close does, and the attempts to connect. Within a callback it
+// does not wait either.
 func (c *ClientService) Close(ctx context.Context) error { return c.closeService(ctx, func() {}) }
 
 // keep opens one connection and, with Reconnect, reopens it until the service closes.

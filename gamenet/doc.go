@@ -44,8 +44,8 @@
 //   - The callbacks of one session never overlap. Callbacks of different sessions do: state that they share needs a
 //     lock, or an [Executor].
 //   - Packets arrive in the order in which they were sent. Datagrams may overtake them.
-//   - No callback runs under a lock, so it may call everything in this package for any session, except the Close of its
-//     own service, which would wait for the callback.
+//   - No callback runs under a lock, so it may call everything in this package for any session. The Close of a service
+//     does not wait within a callback: a client may close in OnPacket when the server has sent that the game has ended.
 //   - A slow callback delays its own session and no other.
 //   - A callback that panics ends its own session, with a *[PanicError] as the cause.
 //   - The payload of a packet is in the receive buffer: it is valid until OnPacket returns. Keep a bytes.Clone.
@@ -93,8 +93,8 @@
 // [Session.Disconnect] writes the queued packets, sends the reason, half closes, and closes the connection if the other
 // side has not closed it within CloseTimeout. [ServerService.Close] stops accepting, calls OnClosing, disconnects all
 // sessions in this way, and returns when every goroutine has ended; when its context is done first, it closes all
-// connections at once. With ClientConfig.Reconnect a client opens a new session, with a new handler, when one has
-// ended.
+// connections at once and returns. With ClientConfig.Reconnect a client opens a new session, with a new handler, when
+// one has ended.
 //
 // # Codecs
 //

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"reflect"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -160,12 +159,13 @@ func (e *Executor) waiting() int { return len(e.queue) + int(e.left.Load()) }
 // Close stops the timers, rejects new jobs and returns when all jobs posted before have run, or with the context's
 // error when the context is done first; the jobs run even then. It may be called again, and then also waits.
 //
-// A job cannot wait for its own end, and jobs that wait for each other's executors would deadlock. Therefore Close does
-// not wait when it is called within a job or OnPanic of any executor: it returns nil at once, and the jobs posted
-// before run after the calling one has returned. In a goroutine started by a job, Close does wait.
+// A job cannot wait for its own end, and jobs and callbacks that wait for each other would deadlock. Therefore Close
+// does not wait when it is called within a job or OnPanic of any executor, or within a callback of any session: it
+// returns nil at once, and the jobs posted before run nevertheless, those of the same executor after the calling one
+// has returned. In a goroutine started by a job or a callback, Close does wait.
 func (e *Executor) Close(ctx context.Context) error {
 	e.shut()
-	if withinJob() {
+	if withinCallback() {
 		return nil
 	}
 	select {
@@ -245,7 +245,7 @@ func (e *Executor) take() bool {
 	return false
 }
 
-// work runs the tasks of the batch up to the first that panics. withinJob searches the call stack for it.
+// work runs the tasks of the batch up to the first that panics.
 func (e *Executor) work() {
 	defer e.caught()
 	for i := len(e.batch) - int(e.left.Load()); i < len(e.batch); i++ {
@@ -287,26 +287,4 @@ func (e *Executor) caught() {
 		}
 	}()
 	e.onPanic(p)
-}
-
-// workName is the name of work in a stack.
-var workName = runtime.FuncForPC(reflect.ValueOf((*Executor).work).Pointer()).Name()
-
-// withinJob reports whether the calling goroutine is running a job of an executor.
-func withinJob() bool {
-	var callers [64]uintptr
-	for skip := 1; ; skip += len(callers) {
-		n := runtime.Callers(skip, callers[:])
-		frames := runtime.CallersFrames(callers[:n])
-		for more := n > 0; more; {
-			var frame runtime.Frame
-			frame, more = frames.Next()
-			if frame.Function == workName {
-				return true
-			}
-		}
-		if n < len(callers) {
-			return false
-		}
-	}
 }

@@ -4,8 +4,9 @@ package gamenet
 //
 // The callbacks of one session never overlap and run in this order: OnConnected, then OnPacket for each packet in the
 // order of sending (datagrams may be reordered), then OnDisconnected. They run in goroutines of the session and under
-// no lock, so they may call everything in this package except the Close of their own service. A slow callback delays
-// its own session and no other. A callback that panics ends its own session, with a *PanicError as the cause.
+// no lock, so they may call everything in this package. Close does not wait when it is called within a callback: the
+// service ends after the callback has returned. A slow callback delays its own session and no other. A callback that
+// panics ends its own session, with a *PanicError as the cause.
 type Handler interface {
 	// OnConnected is called once, before anything is received. It may send, unless the session is already ending.
 	OnConnected(s *Session)

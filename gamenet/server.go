@@ -84,8 +84,12 @@ func (s *ServerService) Addr() net.Addr {
 // Close shuts the service down gracefully: it stops accepting, notifies the handlers (ClosingHandler), writes the
 // queues, ends the streams, waits up to Config.CloseTimeout for the other sides to close, and closes the remaining
 // connections. It returns when every goroutine of the service has ended. When ctx is done first, it closes the
-// connections at once and returns the error of ctx. Further calls wait for the same end. It must not be called from a
-// callback, which would wait for itself.
+// connections at once and returns the error of ctx; goroutines then still end as soon as their callbacks have returned.
+// Further calls wait for the same end.
+//
+// Within a callback of any session, or a job of an Executor, Close does not wait: it returns nil at once, and the end
+// follows when the callback has returned. The deadline of ctx then still limits the end, but canceling ctx after Close
+// has returned has no effect. In a goroutine started by a callback, Close does wait.
 func (s *ServerService) Close(ctx context.Context) error {
 	return s.closeService(ctx, func() {
 		s.mu.RLock()

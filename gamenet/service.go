@@ -192,8 +192,8 @@ func (s *service) ended(session *Session, cause error) {
 }
 
 // closeService shuts down gracefully: it calls stopAccepting, disconnects every session, and waits for all goroutines.
-// When ctx is done first it closes the connections, still waits, which is brief unless a callback does not return, and
-// returns the error of ctx.
+// When ctx is done first it closes the connections and returns the error of ctx. Within a callback it does not wait;
+// then only the deadline of ctx limits the end, because the caller may cancel ctx as soon as it has returned.
 func (s *service) closeService(ctx context.Context, stopAccepting func()) error {
 	s.mu.Lock()
 	first := !s.closing
@@ -212,6 +212,27 @@ func (s *service) closeService(ctx context.Context, stopAccepting func()) error 
 			close(s.closed)
 		}()
 	}
+	if ctx.Err() != nil || !withinCallback() {
+		return s.awaitEnd(ctx)
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		limit, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+		go func() {
+			defer cancel()
+			_ = s.awaitEnd(limit) // Close has returned
+		}()
+	}
+	return nil
+}
+
+// awaitEnd waits until all goroutines have ended. When ctx is done first it closes the connections and returns the
+// error of ctx: the goroutines then end as soon as their callbacks have returned.
+func (s *service) awaitEnd(ctx context.Context) error {
+	select {
+	case <-s.closed:
+		return nil
+	default:
+	}
 	select {
 	case <-s.closed:
 		return nil
@@ -220,7 +241,6 @@ func (s *service) closeService(ctx context.Context, stopAccepting func()) error 
 	for _, session := range s.all() {
 		session.cut(ErrServiceClosed)
 	}
-	<-s.closed
 	return ctx.Err()
 }
 

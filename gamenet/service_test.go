@@ -198,6 +198,7 @@ func TestCloseForced(t *testing.T) {
 		t.Errorf("close: %v", err)
 	}
 	wantCause(t, await(t, "the end", seen.onClose), ErrServiceClosed)
+	closeWithin(t, server)
 	if server.Count() != 0 {
 		t.Errorf("%d sessions left", server.Count())
 	}

@@ -43,12 +43,12 @@ type Conn struct {
 // *RefusedError when the server rejects the player (Other with the server's text, if it closed the session without a
 // code, as a full one does); an error that wraps ErrInvalid when the answer is invalid; or the error of the connection
 // or of ctx, which limits the whole call. The attempt to connect is limited to gamenet's ten seconds. A failed Dial
-// leaves nothing open. The caller must close the Conn.
+// leaves nothing open, except callbacks that have not returned when ctx is done. The caller must close the Conn.
 //
 // The game's handler receives the callbacks once the server has accepted the player: OnConnected, before Dial returns,
 // then OnPacket for each packet of the game, OnClosing if it is a gamenet.ClosingHandler, and OnDisconnected as the
 // last. OnSent is not called. Packets of the game that arrive before the answer are datagrams that overtook it, and are
-// dropped. If Dial fails after OnConnected, because of ctx, OnDisconnected has been called too.
+// dropped. If Dial fails after OnConnected, because of ctx, OnDisconnected is called too.
 func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -133,6 +133,6 @@ func (c *Conn) Err() error {
 }
 
 // Close ends the session gracefully, as gamenet.ClientService.Close does, and returns when its goroutines have ended.
-// When ctx is done first, it closes the connection at once and returns the error of ctx. A second call does nothing
-// more. It must not be called from a callback.
+// When ctx is done first, it closes the connection at once and returns the error of ctx. A second call only waits.
+// Within a callback it does not wait: it returns nil at once, and the session ends when the callback has returned.
 func (c *Conn) Close(ctx context.Context) error { return c.client.Close(ctx) }

@@ -217,6 +217,29 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
+// TestCloseWithin closes the connection in the handler, when the server sends that the game has ended.
+func TestCloseWithin(t *testing.T) {
+	h := serve(t, ServerConfig{Unticketed: true, Admit: admits(&diary{connected: func(s *gamenet.Session) {
+		send(s, 1, "game over")
+	}, ended: make(chan struct{})}, "")})
+	cfg, dialed, closes := h.config(""), make(chan *Conn, 1), make(chan error, 1)
+	d := newDiary()
+	d.packet = func(*gamenet.Session, gamenet.Packet) {
+		c := <-dialed
+		closes <- c.Close(context.Background())
+	}
+	cfg.NewHandler = func(*gamenet.Session) gamenet.Handler { return d }
+	c := h.enter(cfg)
+	dialed <- c
+	if err := await(t, "Close to return", closes); err != nil {
+		t.Error(err)
+	}
+	await(t, "the end", c.Done())
+	if !errors.Is(c.Err(), gamenet.ErrServiceClosed) {
+		t.Errorf("ended because of %v", c.Err())
+	}
+}
+
 func TestNoServer(t *testing.T) {
 	cfg := act(t, nil)
 	cfg.Address = "127.0.0.1:1"
