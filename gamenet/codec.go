@@ -28,10 +28,13 @@ const FirstReservedID uint16 = 0xFFF0
 
 // The ids of the library's own packets.
 const (
-	idPing uint16 = 0xFFFF // payload: 8 bytes of the sender's choice
+	idPing uint16 = 0xFFFF // payload: pingSize bytes of the sender's choice
 	idPong uint16 = 0xFFFE // payload: copied from the ping
 	idBye  uint16 = 0xFFFD // payload: why the session ends, UTF-8
 )
+
+// pingSize is the size of the payload of the library's pings in bytes.
+const pingSize = 8
 
 // checkSize rejects a packet of more than max bytes.
 func checkSize(size, max int) error {

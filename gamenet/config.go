@@ -38,11 +38,14 @@ type Config struct {
 	HandshakeTimeout time.Duration
 	// FirstPacketTimeout limits the time from OnConnected to the first packet; 0 for no limit.
 	FirstPacketTimeout time.Duration
-	// IdleTimeout ends a session that has received nothing for this long; 0 for never. It is checked at intervals of a
-	// quarter of itself, or shorter ones.
+	// IdleTimeout ends a session that has received nothing for this long, which is how a lost peer is detected; negative
+	// for never. The time of a callback does not count, because nothing is received meanwhile. It is checked at intervals
+	// of a quarter of itself, or shorter ones. The default is 30 s, three times a PingInterval of 30 s or more, and never
+	// without pings.
 	IdleTimeout time.Duration
 	// PingInterval sends a ping when nothing has been received for this long; the other side answers it automatically.
-	// 0 for never. It needs a codec with ids. Together with a longer IdleTimeout it detects a lost peer.
+	// It must be shorter than IdleTimeout; negative for never. It needs a codec with ids: the default is 5 s, or a third
+	// of an IdleTimeout below 15 s, and never with codecs without ids.
 	PingInterval time.Duration
 	// WriteTimeout ends a session when a write makes no progress for this long; default 10 s.
 	WriteTimeout time.Duration
@@ -119,6 +122,7 @@ func (c *Config) fill() {
 	c.QueueBytes = cmp.Or(c.QueueBytes, 1<<20)
 	c.QueuePackets = cmp.Or(c.QueuePackets, 1024)
 	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, 10*time.Second)
+	c.fillWatch()
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
 	c.CloseTimeout = cmp.Or(c.CloseTimeout, 5*time.Second)
 	if c.Log == nil {
@@ -129,12 +133,34 @@ func (c *Config) fill() {
 	}
 }
 
+// fillWatch sets the defaults of PingInterval and IdleTimeout. After it, 0 is never.
+func (c *Config) fillWatch() {
+	const ping, idle = 5 * time.Second, 30 * time.Second
+	if c.PingInterval == 0 && c.Codec.HasIDs() {
+		c.PingInterval = ping
+		if c.IdleTimeout > 0 {
+			c.PingInterval = min(ping, c.IdleTimeout/3)
+		}
+	}
+	c.PingInterval = max(c.PingInterval, 0)
+	if c.IdleTimeout == 0 && c.PingInterval > 0 {
+		c.IdleTimeout = idle
+		if c.PingInterval >= idle {
+			c.IdleTimeout = 3 * c.PingInterval
+		}
+	}
+	c.IdleTimeout = max(c.IdleTimeout, 0)
+}
+
 // validate checks a configuration after fill.
 func (c *Config) validate() error {
 	if c.NewHandler == nil {
 		return configError("NewHandler", "a session factory is needed")
 	}
 	smallest := c.Codec.Header() + 1
+	if c.Codec.HasIDs() {
+		smallest = c.Codec.Header() + pingSize
+	}
 	for _, n := range []struct {
 		field        string
 		value, least int
@@ -152,8 +178,7 @@ func (c *Config) validate() error {
 		value time.Duration
 	}{
 		{"FlushDelay", c.FlushDelay}, {"HandshakeTimeout", c.HandshakeTimeout},
-		{"FirstPacketTimeout", c.FirstPacketTimeout},
-		{"IdleTimeout", c.IdleTimeout}, {"PingInterval", c.PingInterval}, {"WriteTimeout", c.WriteTimeout},
+		{"FirstPacketTimeout", c.FirstPacketTimeout}, {"WriteTimeout", c.WriteTimeout},
 		{"CloseTimeout", c.CloseTimeout},
 	} {
 		if d.value < 0 {

@@ -86,9 +86,10 @@
 // The server reserves a slot of ServerConfig.MaxSessions (and MaxPerAddress) before it allocates anything for a
 // connection. It closes a connection beyond the limit, after sending the reason if the codec has ids. An accepted
 // connection continues with the handshake of the transport (HandshakeTimeout), NewHandler, OnConnected, and a first
-// packet within FirstPacketTimeout, if set. IdleTimeout ends a session that receives nothing. PingInterval sends pings
-// while nothing is received, so that only a lost peer reaches IdleTimeout; [Session.RTT] returns the measured
-// round-trip time. Clients and servers answer pings automatically.
+// packet within FirstPacketTimeout, if set. A session that receives nothing for 30 seconds (IdleTimeout) ends, on both
+// sides. After five seconds of silence a ping is sent (PingInterval), which the other side answers automatically, so
+// that only a lost peer reaches IdleTimeout; [Session.RTT] returns the measured round-trip time. Codecs without ids
+// have no pings, and by default no IdleTimeout.
 //
 // [Session.Disconnect] writes the queued packets, sends the reason, half closes, and closes the connection if the other
 // side has not closed it within CloseTimeout. [ServerService.Close] stops accepting, calls OnClosing, disconnects all

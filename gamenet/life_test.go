@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -62,7 +63,7 @@ func TestIdleTimeout(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	seen := newDiary()
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), IdleTimeout: time.Minute,
-		Clock: clock}})
+		PingInterval: -1, Clock: clock}})
 	if err := clock.BlockUntilContext(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -134,6 +135,133 @@ func TestVanishedPeer(t *testing.T) {
 	await(t, "what the other one was sent", lives)
 }
 
+// TestLostPeerByDefault: a client or server with the defaults pings a peer that is silent, and ends the session when
+// the peer does not answer, as after a cut cable.
+func TestLostPeerByDefault(t *testing.T) {
+	for _, c := range []struct {
+		codec Codec
+		lost  bool
+	}{{nil, true}, {foreign{}, true}, {U32{}, false}} {
+		for _, side := range []string{"server", "client"} {
+			t.Run(fmt.Sprintf("%s/%T", side, c.codec), func(t *testing.T) {
+				clock := clockwork.NewFakeClock()
+				seen := newDiary()
+				cfg := Config{NewHandler: always(seen), Codec: c.codec, Clock: clock}
+				peer := lostPeer(t, side, cfg)
+				s := await(t, "the session", seen.onOpen)
+				start := clock.Now() // the clock never advances: the test calls look
+				for at := time.Duration(0); at < 30*time.Second; at += 5 * time.Second {
+					s.look(start.Add(at))
+				}
+				if len(seen.onClose) != 0 {
+					t.Error("the session ended within 30 s")
+				}
+				s.look(start.Add(time.Hour))
+				if !c.lost {
+					if s.over.Load() {
+						t.Error("a session without pings ended")
+					}
+					return
+				}
+				wantCause(t, await(t, "the end", seen.onClose), ErrIdle)
+				packets := await(t, "the packets of the peer", answering(t, peer, false))
+				if len(packets) != 6 || packets[0].ID != idPing || packets[5].ID != idBye {
+					t.Errorf("the peer received %v, want five pings and the reason", packets)
+				}
+			})
+		}
+	}
+}
+
+// A foreign codec has ids and is not of this package.
+type foreign struct{ U16 }
+
+// lostPeer starts a server or a client and returns the other end of its connection.
+func lostPeer(t *testing.T, side string, cfg Config) net.Conn {
+	if side == "server" {
+		return dial(t, startServer(t, ServerConfig{Config: cfg}))
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	cfg.Address = listener.Addr().String()
+	client, err := NewClient(ClientConfig{Config: cfg})
+	if err == nil {
+		err = client.Start(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeWithin(t, client) })
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// TestWatchDefaults checks the defaults of PingInterval and IdleTimeout.
+func TestWatchDefaults(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct {
+		codec                          Codec
+		ping, idle, wantPing, wantIdle time.Duration
+	}{
+		{U16{}, 0, 0, 5 * s, 30 * s},
+		{U16{}, -1, 0, 0, 0},
+		{U16{}, 0, -1, 5 * s, 0},
+		{U16{}, -1, -1, 0, 0},
+		{U16{}, -1, 8 * s, 0, 8 * s},
+		{U16{}, 0, 60 * s, 5 * s, 60 * s},
+		{U16{}, 0, 12 * s, 4 * s, 12 * s},
+		{U16{}, 1 * s, 0, 1 * s, 30 * s},
+		{U16{}, 29 * s, 0, 29 * s, 30 * s},
+		{U16{}, 30 * s, 0, 30 * s, 90 * s},
+		{U16{}, 2 * s, 7 * s, 2 * s, 7 * s},
+		{U32{}, 0, 0, 0, 0},
+		{U32{}, -1, -1, 0, 0},
+		{Raw{}, 0, 8 * s, 0, 8 * s},
+	} {
+		cfg := Config{Codec: c.codec, PingInterval: c.ping, IdleTimeout: c.idle}
+		cfg.fill()
+		if cfg.PingInterval != c.wantPing || cfg.IdleTimeout != c.wantIdle {
+			t.Errorf("%T, ping %v, idle %v: got %v, %v; want %v, %v", c.codec, c.ping, c.idle, cfg.PingInterval,
+				cfg.IdleTimeout, c.wantPing, c.wantIdle)
+		}
+	}
+}
+
+// TestIdleTimeoutOfBusyHandler: a callback that takes longer than IdleTimeout does not end its session, neither while
+// it runs nor after it.
+func TestIdleTimeoutOfBusyHandler(t *testing.T) {
+	clock := clockwork.NewFakeClock() // never advances: the test calls look
+	entered, release := make(chan *Session), make(chan struct{})
+	seen := newDiary()
+	server := startServer(t, ServerConfig{Config: Config{Clock: clock, NewHandler: always(&script{
+		connected:    func(s *Session) { entered <- s; <-release },
+		packet:       seen.OnPacket,
+		disconnected: seen.OnDisconnected,
+	})}})
+	conn := dial(t, server)
+	s := await(t, "the callback", entered)
+	start := clock.Now()
+	for at := time.Duration(0); at <= 65*time.Second; at += 5 * time.Second {
+		s.look(start.Add(at))
+	}
+	close(release)
+	write(t, conn, encode(t, Packet{ID: 1}))
+	eventually(t, "the packet", func() bool { return seen.count() == 1 })
+	s.look(start.Add(70 * time.Second))
+	if s.over.Load() {
+		t.Error("the session ended")
+	}
+	s.look(start.Add(100 * time.Second))
+	wantCause(t, await(t, "the end", seen.onClose), ErrIdle)
+}
+
 // TestRTT measures a ping on the clock, and only the answer to the last one.
 func TestRTT(t *testing.T) {
 	clock := clockwork.NewFakeClock()
@@ -177,7 +305,7 @@ func TestFirstPacketTimeout(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	seen := newDiary()
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FirstPacketTimeout: 8 * time.Second,
-		Clock: clock}})
+		PingInterval: -1, Clock: clock}})
 	if err := clock.BlockUntilContext(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}

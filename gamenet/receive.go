@@ -160,7 +160,7 @@ func (s *Session) control(p Packet) {
 // pong stores the round-trip time of a ping. It ignores answers to any but the last ping.
 func (s *Session) pong(payload []byte) {
 	sent := s.watched.pinged.Load()
-	if len(payload) == 8 && sent != 0 && binary.LittleEndian.Uint64(payload) == uint64(sent) {
+	if len(payload) == pingSize && sent != 0 && binary.LittleEndian.Uint64(payload) == uint64(sent) {
 		s.watched.rtt.Store(max(int64(1), s.service.cfg.Clock.Now().UnixNano()-sent))
 	}
 }

@@ -76,6 +76,11 @@ func (s *Session) look(now time.Time) {
 	case cfg.FirstPacketTimeout > 0 && !w.started.Load() && time.Duration(at-since) >= cfg.FirstPacketTimeout:
 		s.abort(ErrFirstPacket, "no first packet in time")
 	case cfg.IdleTimeout > 0 && silent >= cfg.IdleTimeout:
+		if !s.turn.TryLock() { // a callback runs: nothing is received before it returns
+			w.last = at
+			return
+		}
+		s.turn.Unlock()
 		s.abort(ErrIdle, "nothing received for too long")
 	case cfg.PingInterval > 0 && silent >= cfg.PingInterval && time.Duration(at-w.lastPing) >= cfg.PingInterval:
 		w.lastPing = at

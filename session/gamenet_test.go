@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"strconv"
 	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/gamenet"
 	"github.com/muster-gg/muster/gamenet/handshake"
@@ -87,6 +91,55 @@ func TestGamenetConnects(t *testing.T) {
 	}
 	must(t, conn.Close(t.Context()))
 }
+
+// TestGamenetLostServer: a connection with the defaults ends when the server sends nothing any more, as after a cut
+// cable.
+func TestGamenetLostServer(t *testing.T) {
+	release := make(chan struct{})
+	door, err := handshake.NewServer(handshake.ServerConfig{Version: 1, Admit: func(
+		context.Context, *gamenet.Session, handshake.Hello,
+	) (handshake.Admission, error) {
+		return handshake.Admission{Handler: blocked(release)}, nil
+	}})
+	must(t, err)
+	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0",
+		NewHandler: door.NewHandler, PingInterval: -1}})
+	must(t, err)
+	must(t, server.Start(t.Context()))
+	defer func() { must(t, server.Close(context.Background())) }()
+	defer close(release)
+
+	clock := clockwork.NewFakeClock()
+	connector := speaking(1)
+	connector.Config.Clock = clock
+	conn, err := connector.Connect(t.Context(), reservationAt(t, server.Addr()))
+	must(t, err)
+	start := clock.Now()
+	for ended := false; !ended; {
+		must(t, clock.BlockUntilContext(t.Context(), 1))
+		clock.Advance(time.Second)
+		select {
+		case <-conn.Done():
+			ended = true
+		default:
+			runtime.Gosched()
+		}
+	}
+	if err := conn.Err(); !errors.Is(err, gamenet.ErrIdle) {
+		t.Error("the connection ended because of", err)
+	}
+	if silent := clock.Since(start); silent < 30*time.Second {
+		t.Errorf("it ended after %v", silent)
+	}
+	must(t, conn.Close(t.Context()))
+}
+
+// A blocked handler does not return from OnConnected until its channel is closed, so that nothing is received.
+type blocked chan struct{}
+
+func (b blocked) OnConnected(*gamenet.Session)            { <-b }
+func (blocked) OnPacket(*gamenet.Session, gamenet.Packet) {}
+func (blocked) OnDisconnected(*gamenet.Session, error)    {}
 
 // TestGamenetRefusals checks the errors for the refusals of a server.
 func TestGamenetRefusals(t *testing.T) {

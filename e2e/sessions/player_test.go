@@ -175,7 +175,7 @@ func (p *player) completions(id session.OpID) (all []error) {
 func connector(name string) session.Gamenet {
 	return session.Gamenet{Config: handshake.Config{
 		Config: gamenet.Config{
-			MaxPacket: protocol.MaxPacket, PingInterval: 5 * time.Second,
+			MaxPacket:  protocol.MaxPacket,
 			NewHandler: func(*gamenet.Session) gamenet.Handler { return spectator{} },
 		},
 		Version: protocol.Version, Data: protocol.Join{Name: name}.Append(nil),

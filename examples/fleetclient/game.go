@@ -15,10 +15,9 @@ import (
 )
 
 const (
-	slots     = 4
-	patience  = 20 * time.Second       // for a new session to become active
-	tryEvery  = 250 * time.Millisecond // while it is not
-	pingEvery = 5 * time.Second
+	slots    = 4
+	patience = 20 * time.Second       // for a new session to become active
+	tryEvery = 250 * time.Millisecond // while it is not
 )
 
 // join joins the oldest session of a fleet with a free slot, or a new one.
@@ -89,7 +88,7 @@ func (p *printer) print(format string, args ...any) {
 func connector(player string, p *printer) session.Connector {
 	return session.Gamenet{Config: handshake.Config{
 		Config: gamenet.Config{
-			MaxPacket: protocol.MaxPacket, PingInterval: pingEvery,
+			MaxPacket:  protocol.MaxPacket,
 			NewHandler: func(*gamenet.Session) gamenet.Handler { return p },
 		},
 		Version: protocol.Version, Data: protocol.Join{Name: player}.Append(nil),

@@ -41,8 +41,7 @@ type ServerConfig struct {
 	// Limit is the time after the session is connected within which Hello must arrive; default 5 s.
 	// gamenet.Config.FirstPacketTimeout is then not needed.
 	Limit time.Duration
-	// AdmitLimit is the time after which Admit's context is done; default 10 s. gamenet.Config.IdleTimeout should be
-	// longer, because nothing is received meanwhile.
+	// AdmitLimit is the time after which Admit's context is done; default 10 s.
 	AdmitLimit time.Duration
 	// Refused is called once for each session that was not admitted, for instance to log it: why is or wraps Admit's
 	// error, another *RefusedError or ErrInvalid, or the session's cause if the session ended first. It never overlaps

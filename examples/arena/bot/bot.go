@@ -19,8 +19,6 @@ import (
 const (
 	joinLimit  = 20 * time.Second // for the server to let the bot in: it has to ask the service
 	leaveLimit = 5 * time.Second  // for saying goodbye
-	pingEvery  = 5 * time.Second
-	idleLimit  = 20 * time.Second
 )
 
 // Config says where to play and as whom.
@@ -67,10 +65,9 @@ func Join(ctx context.Context, cfg Config) (*Bot, error) {
 	var err error
 	b.conn, err = handshake.Dial(ctx, handshake.Config{
 		Config: gamenet.Config{
-			Address:      cmp.Or(cfg.Server, "127.0.0.1:7777"),
-			Transport:    cfg.Transport,
-			MaxPacket:    protocol.MaxPacket,
-			PingInterval: pingEvery, IdleTimeout: idleLimit,
+			Address:   cmp.Or(cfg.Server, "127.0.0.1:7777"),
+			Transport: cfg.Transport,
+			MaxPacket: protocol.MaxPacket,
 		},
 		Version: protocol.Version, Ticket: cfg.PlayerSession, Data: protocol.Join{Name: cfg.Name}.Append(nil),
 		Welcomed: b.welcomed,

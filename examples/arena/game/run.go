@@ -25,9 +25,7 @@ const (
 	queuePackets = 256
 	queueBytes   = 256 << 10
 
-	pingInterval = 5 * time.Second
-	idleLimit    = 20 * time.Second // longer than a callback may take: see acceptLimit
-	visitors     = 100              // connections beyond the players, of those who are to be refused
+	visitors = 100 // connections beyond the players, of those who are to be refused
 )
 
 // Run is the whole life of the game server: it connects, hosts one game session, and returns when that has ended, the
@@ -97,7 +95,6 @@ func (g *game) listen(ctx context.Context) error {
 			NewHandler:   g.newHandler,
 			MaxPacket:    protocol.MaxPacket,
 			QueuePackets: queuePackets, QueueBytes: queueBytes, WhenFull: gamenet.Disconnect,
-			PingInterval: pingInterval, IdleTimeout: idleLimit,
 		},
 		MaxSessions: max(1000, g.options.maxPlayers+visitors),
 	})
