@@ -35,7 +35,7 @@
 // A client is the same with [NewClient] and an Address to connect to: sessions and handlers work the same on both
 // sides. Only NewHandler is required; [Config] documents the defaults.
 //
-// # Callbacks and goroutines
+// # Callbacks
 //
 // A session calls its [Handler] with these guarantees:
 //
@@ -56,6 +56,21 @@
 // Compare the cause that OnDisconnected receives with errors.Is and errors.As: [ErrPeerClosed] or a *[PeerError] with
 // the reason of the other side, [ErrLost], [ErrDisconnected], [ErrServiceClosed], [ErrIdle], [ErrFrame],
 // [ErrSlowConsumer] and the others that this package lists.
+//
+// # Sessions and players
+//
+// A handler is the game's class of a player: if NewHandler returns a new one for each session, its fields are the state
+// of one player, and the callbacks use them without a lock. [Session.Handler] leads from a session to its handler, for
+// example in a loop over a room (other goroutines need a lock for fields that change):
+//
+//	for _, s := range room.Members() {
+//		fmt.Println(s.Handler().(*player).name)
+//	}
+//
+// [Session.SetValue] attaches a value for code that does not know the handler. [Session.Context] is done when the
+// session has ended: pass it to calls that a callback waits for.
+//
+// # Goroutines
 //
 // A session has one goroutine, which reads and calls the handler. A second one exists only while a write has to wait.
 //

@@ -7,30 +7,38 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// A match has two groups: everybody, and those who only watch.
+// A match has two groups: all visitors, and those who only watch.
 type match struct {
-	all, watchers *gamenet.Group
+	all, watchers gamenet.Group
 	entered       chan struct{}
 }
 
-func (m *match) OnConnected(s *gamenet.Session) { m.all.Add(s) }
-
-// OnPacket lets those watch who say so: packet 2.
-func (m *match) OnPacket(s *gamenet.Session, p gamenet.Packet) {
-	if p.ID == 2 {
-		m.watchers.Add(s)
-	}
-	m.entered <- struct{}{}
+// A visitor is the handler of one session: the state of a player.
+type visitor struct {
+	match *match
+	name  string
 }
 
-// OnDisconnected has nothing to do: a session leaves its groups by itself.
-func (m *match) OnDisconnected(*gamenet.Session, error) {}
+func (v *visitor) OnConnected(s *gamenet.Session) { v.match.all.Add(s) }
+
+// OnPacket adds a visitor who sends packet 2 to the watchers.
+func (v *visitor) OnPacket(s *gamenet.Session, p gamenet.Packet) {
+	if p.ID == 2 {
+		v.match.watchers.Add(s)
+	}
+	v.match.entered <- struct{}{}
+}
+
+// OnDisconnected has nothing to do: an ended session is removed from its groups.
+func (*visitor) OnDisconnected(*gamenet.Session, error) {}
 
 func ExampleGroup() {
-	m := &match{gamenet.NewGroup(), gamenet.NewGroup(), make(chan struct{})}
+	m := &match{entered: make(chan struct{})}
 	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{
-		Address:    "127.0.0.1:0",
-		NewHandler: func(*gamenet.Session) gamenet.Handler { return m },
+		Address: "127.0.0.1:0",
+		NewHandler: func(s *gamenet.Session) gamenet.Handler {
+			return &visitor{match: m, name: fmt.Sprint("visitor ", s.ID())}
+		},
 	}})
 	if err != nil {
 		fmt.Println(err)
@@ -46,7 +54,10 @@ func ExampleGroup() {
 		defer client.Close(ctx)
 		<-m.entered
 	}
-	fmt.Println(m.all.Len(), "players, watching:", m.watchers.Len())
+	fmt.Println(m.all.Len(), "players")
+	for _, s := range m.watchers.Members() {
+		fmt.Println("watching:", s.Handler().(*visitor).name)
+	}
 	fmt.Println(m.watchers.Broadcast(gamenet.Packet{ID: 7, Payload: []byte("the red team has the ball")}))
 
 	if err := server.Close(ctx); err != nil {
@@ -54,7 +65,8 @@ func ExampleGroup() {
 	}
 	fmt.Println(m.all.Len(), "players left")
 	// Output:
-	// 2 players, watching: 1
+	// 2 players
+	// watching: visitor 2
 	// <nil>
 	// 0 players left
 }

@@ -42,9 +42,18 @@ type Session struct {
 	reason    string          // the reason that the other side sent; used by the reading goroutine
 	hasReason bool            // the other side sent a reason
 
+	value    atomic.Pointer[any] // of SetValue
+	lifetime *lifetime           // of Context; nil before its first call; guarded by out.mu
+
 	groupsMu sync.Mutex
 	groups   []*Group
 	left     bool // leaveGroups was called
+}
+
+// A lifetime is the context of a session.
+type lifetime struct {
+	context.Context
+	end context.CancelCauseFunc
 }
 
 // Stats are the counters of a session.
@@ -69,8 +78,54 @@ func (s *Session) LocalAddr() net.Addr { return s.conn.LocalAddr() }
 // close it.
 func (s *Session) Conn() Conn { return s.conn }
 
-// Handler returns the handler from the session factory; nil during the factory's call.
-func (s *Session) Handler() Handler { return s.handler }
+// Handler returns the game's handler, so that a session leads to its player, for example in a loop over Group.Members.
+// It is the handler from the session factory or, if that has a method Unwrap() Handler, the one that Unwrap returns:
+// behind package handshake it is Admission.Handler. It is nil before OnConnected, and behind the handshake before the
+// player is admitted.
+func (s *Session) Handler() Handler {
+	if s.watched.since.Load() == 0 { // the factory may not have returned
+		return nil
+	}
+	h := s.handler
+	for {
+		wrapping, ok := h.(interface{ Unwrap() Handler })
+		if !ok {
+			return h
+		}
+		h = wrapping.Unwrap()
+	}
+}
+
+// SetValue attaches a value to the session, for code that does not know the handler. It replaces the previous value.
+func (s *Session) SetValue(v any) { s.value.Store(&v) }
+
+// Value returns the value of the last SetValue; nil without one.
+func (s *Session) Value() any {
+	if v := s.value.Load(); v != nil {
+		return *v
+	}
+	return nil
+}
+
+// Context returns a context that is done when the session has ended, before OnDisconnected is called; context.Cause
+// then returns the cause that OnDisconnected receives. It is for calls that a callback waits for. While a callback
+// runs, nothing is received, so only this side can end the session: by Close, for example, or because a write has
+// failed.
+func (s *Session) Context() context.Context {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	if s.lifetime == nil {
+		ctx, end := context.WithCancelCause(context.Background())
+		s.lifetime = &lifetime{ctx, end}
+		if s.severed.Load() { // cut has stored the cause
+			end(s.out.cause)
+		}
+	}
+	return s.lifetime
+}
+
+// Done returns a channel that is closed when the session has ended, as that of Context.
+func (s *Session) Done() <-chan struct{} { return s.Context().Done() }
 
 // RTT returns the round-trip time of the last answered ping; 0 before the first. See Config.PingInterval.
 func (s *Session) RTT() time.Duration { return time.Duration(s.watched.rtt.Load()) }
@@ -139,6 +194,7 @@ func (s *Session) cut(cause error) {
 	if s.severed.Swap(true) {
 		return
 	}
+	s.endContext()
 	switch conn := s.conn.(type) {
 	case *net.TCPConn:
 		// Close would wait for a running callback, because the connection is in use meanwhile. A deadline wakes the
@@ -148,6 +204,15 @@ func (s *Session) cut(cause error) {
 		conn.NetConn().Close() // TLS would first write a close_notify, and wait for that
 	default:
 		conn.Close()
+	}
+}
+
+// endContext ends the context of the session, if there is one.
+func (s *Session) endContext() {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	if s.lifetime != nil {
+		s.lifetime.end(s.out.cause)
 	}
 }
 

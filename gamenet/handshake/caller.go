@@ -3,6 +3,7 @@ package handshake
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/muster-gg/muster/gamenet"
 )
@@ -12,8 +13,16 @@ type caller struct {
 	*Conn
 	cfg     Config
 	nonce   uint64
-	handler gamenet.Handler // the game's; nil until the server has accepted the player
+	mu      sync.Mutex
+	handler gamenet.Handler // the game's; nil until the server has accepted the player; set with mu held
 	over    bool            // answered is closed
+}
+
+// Unwrap returns the game's handler for Session.Handler. Any goroutine may call it.
+func (c *caller) Unwrap() gamenet.Handler {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.handler
 }
 
 func (c *caller) OnConnected(s *gamenet.Session) {
@@ -67,7 +76,10 @@ func (c *caller) welcome(s *gamenet.Session, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	c.data, c.handler = data, handler
+	c.data = data
+	c.mu.Lock()
+	c.handler = handler
+	c.mu.Unlock()
 	handler.OnConnected(s)
 	c.settle(nil)
 	return nil

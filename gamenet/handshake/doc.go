@@ -36,9 +36,9 @@
 //		return server.Close(context.WithoutCancel(ctx))
 //	}
 //
-// The player's handler is an ordinary handler. Its OnConnected runs when Welcome is queued, so its packets follow
-// Welcome. The player may have read Welcome by then, and misses broadcasts to a group that only OnConnected adds it to.
-// Its OnDisconnected releases what Admit acquired:
+// The player's handler is an ordinary handler, and Session.Handler returns it. Its OnConnected runs when Welcome is
+// queued, so its packets follow Welcome. The player may have read Welcome by then, and misses broadcasts to a group
+// that only OnConnected adds it to. Its OnDisconnected releases what Admit acquired:
 //
 //	func (p player) OnConnected(s *gamenet.Session)                   { players.Add(s) }
 //	func (p player) OnPacket(_ *gamenet.Session, said gamenet.Packet) { _ = players.Broadcast(said) }

@@ -16,7 +16,7 @@ type entrant struct {
 	server   *Server
 	ticket   string
 	holder   *holder         // of the ticket, until the end; nil for none
-	handler  gamenet.Handler // the game's; nil until the player is admitted
+	handler  gamenet.Handler // the game's; nil until the player is admitted; set with mu held
 	notified bool            // Refused was called
 
 	mu      sync.Mutex
@@ -29,6 +29,13 @@ func (e *entrant) OnConnected(s *gamenet.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.limit = e.server.cfg.Clock.AfterFunc(e.server.cfg.Limit, func() { e.timeout(s) })
+}
+
+// Unwrap returns the game's handler for Session.Handler. Any goroutine may call it.
+func (e *entrant) Unwrap() gamenet.Handler {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.handler
 }
 
 // timeout refuses a session that has not sent Hello. It may overlap the callbacks, so OnDisconnected calls Refused.
@@ -87,7 +94,9 @@ func (e *entrant) enter(s *gamenet.Session, p gamenet.Packet) {
 		e.refuse(s, err)
 		return
 	}
+	e.mu.Lock()
 	e.handler = admission.Handler
+	e.mu.Unlock()
 	e.server.admitted(e.holder)
 	welcome(s, hello.Nonce, admission.Data)
 	e.handler.OnConnected(s)

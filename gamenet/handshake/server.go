@@ -55,7 +55,7 @@ type ServerConfig struct {
 type Admission struct {
 	// Handler gets the callbacks of the session from now on: OnConnected, when Welcome is queued, then OnPacket for
 	// each packet that follows Hello, OnClosing if it is a gamenet.ClosingHandler, and OnDisconnected. OnSent is not
-	// called, and Session.Handler returns another handler. Required.
+	// called. Session.Handler returns it. Required.
 	Handler gamenet.Handler
 	// Data is sent to the player with Welcome: at most MaxData bytes.
 	Data []byte

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -85,6 +86,44 @@ func TestEnter(t *testing.T) {
 			t.Error("somebody was refused:", <-h.refused)
 		}
 	})
+}
+
+// TestHandlerOfSession: behind the handshake a session leads to the handler of the game, on both sides and from any
+// goroutine; before it there is none.
+func TestHandlerOfSession(t *testing.T) {
+	var players gamenet.Group
+	inside, screen := newDiary(), newDiary()
+	inside.connected = func(s *gamenet.Session) { players.Add(s) }
+	sessions := make(chan *gamenet.Session, 1)
+	var reading sync.WaitGroup
+	h := serve(t, ServerConfig{Unticketed: true, Admit: func(
+		_ context.Context, s *gamenet.Session, _ Hello,
+	) (Admission, error) {
+		if s.Handler() != nil {
+			t.Errorf("the handler in Admit is %T", s.Handler())
+		}
+		reading.Go(func() {
+			for s.Handler() == nil {
+				runtime.Gosched()
+			}
+		})
+		sessions <- s
+		return Admission{Handler: inside}, nil
+	}})
+	cfg := h.config("")
+	cfg.NewHandler = func(*gamenet.Session) gamenet.Handler { return screen }
+	if c := h.enter(cfg); c.Session().Handler() != screen {
+		t.Errorf("the client's handler is %T", c.Session().Handler())
+	}
+	if s := await(t, "the session", sessions); s != nil {
+		eventually(t, "the player in the group", func() bool { return players.Has(s) })
+	}
+	for _, s := range players.Members() {
+		if s.Handler() != inside {
+			t.Errorf("a member of the group leads to %T", s.Handler())
+		}
+	}
+	reading.Wait()
 }
 
 // TestAnotherVersion does not use up the ticket: not even Admit is asked.
