@@ -22,7 +22,7 @@ func NewClient(cfg ClientConfig) (*ClientService, error) {
 	cfg.fill()
 	cfg.Sessions = cmp.Or(cfg.Sessions, 1)
 	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, 10*time.Second)
-	if err := cfg.validate(); err != nil {
+	if err := cfg.validate(false); err != nil {
 		return nil, err
 	}
 	switch {

@@ -38,14 +38,14 @@ type Config struct {
 	HandshakeTimeout time.Duration
 	// FirstPacketTimeout limits the time from OnConnected to the first packet; 0 for no limit.
 	FirstPacketTimeout time.Duration
-	// IdleTimeout ends a session that has received nothing for this long, which is how a lost peer is detected; negative
-	// for never. The time of a callback does not count, because nothing is received meanwhile. It is checked at intervals
-	// of a quarter of itself, or shorter ones. The default is 30 s, three times a PingInterval of 30 s or more, and never
-	// without pings.
+	// IdleTimeout ends a session that has received nothing for this long, which is how a lost peer is detected;
+	// negative for never. The time of a callback does not count, because nothing is received meanwhile. It is checked
+	// at intervals of a quarter of itself, or shorter ones. The default is 30 s, three times a PingInterval of 30 s or
+	// more, and never without pings.
 	IdleTimeout time.Duration
 	// PingInterval sends a ping when nothing has been received for this long; the other side answers it automatically.
-	// It must be shorter than IdleTimeout; negative for never. It needs a codec with ids: the default is 5 s, or a third
-	// of an IdleTimeout below 15 s, and never with codecs without ids.
+	// It must be shorter than IdleTimeout; negative for never. It needs a codec with ids: the default is 5 s, or a
+	// third of an IdleTimeout below 15 s, and never with codecs without ids.
 	PingInterval time.Duration
 	// WriteTimeout ends a session when a write makes no progress for this long; default 10 s.
 	WriteTimeout time.Duration
@@ -56,7 +56,7 @@ type Config struct {
 	// Metrics receives measurements; nil for none.
 	Metrics Metrics
 	// Log receives the log; nil logs nothing. Errors of one kind are logged once a second at most, with the number of
-	// those suppressed in between.
+	// those suppressed in between. A recovered panic is never silent: if Log drops it, slog.Default() receives it.
 	Log *slog.Logger
 	// Clock drives the timers; nil for the system clock.
 	Clock clockwork.Clock
@@ -153,9 +153,14 @@ func (c *Config) fillWatch() {
 }
 
 // validate checks a configuration after fill.
-func (c *Config) validate() error {
+func (c *Config) validate(server bool) error {
 	if c.NewHandler == nil {
 		return configError("NewHandler", "a session factory is needed")
+	}
+	if t, ok := c.Transport.(interface{ Validate(server bool) error }); ok {
+		if err := t.Validate(server); err != nil {
+			return err
+		}
 	}
 	smallest := c.Codec.Header() + 1
 	if c.Codec.HasIDs() {

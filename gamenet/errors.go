@@ -1,8 +1,10 @@
 package gamenet
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 )
 
 // The causes that OnDisconnected receives and the errors that calls return. Compare with errors.Is; some are wrapped
@@ -24,7 +26,8 @@ var (
 	ErrIdle = errors.New("gamenet: nothing was received for too long")
 	// ErrFirstPacket: no first packet was received within Config.FirstPacketTimeout.
 	ErrFirstPacket = errors.New("gamenet: no first packet in time")
-	// ErrHandshake: the handshake of the transport failed or took too long.
+	// ErrHandshake: the handshake of the transport failed or took too long. Start of a client returns it too. The error
+	// of crypto/tls is wrapped as well.
 	ErrHandshake = errors.New("gamenet: handshake failed")
 	// ErrWriteTimeout: a write made no progress for Config.WriteTimeout.
 	ErrWriteTimeout = errors.New("gamenet: write timed out")
@@ -68,6 +71,14 @@ type PanicError struct {
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("gamenet: panic in a callback: %v", e.Value) }
+
+// logPanic logs a recovered panic: to slog's default logger if log drops it.
+func logPanic(log *slog.Logger, text string, attributes ...any) {
+	if !log.Enabled(context.Background(), slog.LevelError) {
+		log = slog.Default()
+	}
+	log.Error(text, attributes...)
+}
 
 // A ConfigError reports an invalid field of a configuration.
 type ConfigError struct {

@@ -32,7 +32,7 @@ type ExecutorConfig struct {
 	Slice time.Duration
 	// Clock drives the timers; nil for the system clock.
 	Clock clockwork.Clock
-	// Log receives the panics of jobs; nil for slog.Default().
+	// Log receives the panics of jobs; slog.Default() if it is nil or drops them.
 	Log *slog.Logger
 	// OnPanic is called after a job has panicked, in place of the rest of that job: it does not overlap other jobs and
 	// may do what they may, such as closing the executor. nil to only log the panic.
@@ -277,13 +277,13 @@ func (e *Executor) caught() {
 		return
 	}
 	p := &PanicError{Value: v, Stack: debug.Stack()}
-	e.log.Error("job panicked", "panic", p.Value, "stack", string(p.Stack))
+	logPanic(e.log, "job panicked", "panic", p.Value, "stack", string(p.Stack))
 	if e.onPanic == nil {
 		return
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			e.log.Error("OnPanic panicked", "panic", v, "stack", string(debug.Stack()))
+			logPanic(e.log, "OnPanic panicked", "panic", v, "stack", string(debug.Stack()))
 		}
 	}()
 	e.onPanic(p)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -444,5 +446,30 @@ func TestReasonOfPanic(t *testing.T) {
 				t.Errorf("%d packets came before it", there.count())
 			}
 		})
+	}
+}
+
+// TestPanicIsLogged: a recovered panic goes to slog's default logger if the configuration has none that takes it.
+func TestPanicIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	factory := func(*Session) Handler { panic("boom in the factory") }
+	callback := always(&script{connected: func(*Session) { panic("boom in a callback") }})
+	for _, cfg := range []Config{{NewHandler: factory}, {NewHandler: callback, Log: slog.New(slog.DiscardHandler)}} {
+		server := startServer(t, ServerConfig{Config: cfg})
+		_, _ = io.Copy(io.Discard, dial(t, server)) // until the session has ended
+		closeWithin(t, server)
+	}
+	jobs := NewExecutor(ExecutorConfig{Log: slog.New(slog.DiscardHandler)})
+	if err := jobs.Post(func() { panic("boom in a job") }); err != nil {
+		t.Fatal(err)
+	}
+	closeWithin(t, jobs)
+	for _, where := range []string{"the factory", "a callback", "a job"} {
+		if !strings.Contains(log.String(), `panic="boom in `+where+`" stack="goroutine`) {
+			t.Errorf("the panic in %s is not in the log:\n%s", where, &log)
+		}
 	}
 }

@@ -27,7 +27,7 @@ type ServerService struct {
 func NewServer(cfg ServerConfig) (*ServerService, error) {
 	cfg.fill()
 	cfg.MaxSessions = cmp.Or(cfg.MaxSessions, 1000)
-	if err := cfg.validate(); err != nil {
+	if err := cfg.validate(true); err != nil {
 		return nil, err
 	}
 	if cfg.MaxSessions < 0 {

@@ -291,17 +291,17 @@ var errNoHandler = errors.New("gamenet: the session factory made no handler")
 
 // makeHandler calls the factory.
 func (s *Session) makeHandler() (err error) {
-	defer func() {
-		if err != nil {
-			s.service.cfg.Log.Error("session factory failed", "session", s.id, "remote", s.RemoteAddr(), "error", err)
-		}
-	}()
+	log := s.service.cfg.Log
 	defer func() {
 		if v := recover(); v != nil {
-			err = &PanicError{v, debug.Stack()}
+			stack := debug.Stack()
+			logPanic(log, "session factory panicked", "session", s.id, "remote", s.RemoteAddr(), "panic", v,
+				"stack", string(stack))
+			err = &PanicError{v, stack}
 		}
 	}()
 	if s.handler = s.service.cfg.NewHandler(s); s.handler == nil {
+		log.Error("session factory failed", "session", s.id, "remote", s.RemoteAddr(), "error", errNoHandler)
 		return errNoHandler
 	}
 	if _, ok := s.handler.(SentHandler); ok {
@@ -320,7 +320,7 @@ func (s *Session) call(callback func()) {
 // panicked ends the session after a callback has panicked with v.
 func (s *Session) panicked(v any) {
 	err := &PanicError{v, debug.Stack()}
-	s.service.cfg.Log.Error("callback panicked", "session", s.id, "remote", s.RemoteAddr(), "panic", v,
+	logPanic(s.service.cfg.Log, "callback panicked", "session", s.id, "remote", s.RemoteAddr(), "panic", v,
 		"stack", string(err.Stack))
 	s.abort(err, "internal error")
 }
@@ -332,6 +332,8 @@ func (s *Session) ending(err error) error {
 		return &PeerError{s.reason}
 	case err == nil, errors.Is(err, io.EOF):
 		return ErrPeerClosed
+	case s.bytesIn.Load() == 0 && isAlert(err): // in TLS 1.3 the client's side of the handshake is complete before
+		return fmt.Errorf("%w: %w", ErrHandshake, err)
 	default:
 		return fmt.Errorf("%w: %w", ErrLost, err)
 	}

@@ -1,18 +1,21 @@
 package gamenet
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"net"
 )
 
 // A Transport opens and accepts the connections of sessions. This package has TCP and TLS, package gamenet/quic has
-// QUIC.
+// QUIC. If it has a method Validate(server bool) error, NewServer and NewClient call that and return its error.
 type Transport interface {
 	// Listen opens the address for players ("127.0.0.1:7777"; port 0 for any).
 	Listen(ctx context.Context, address string) (Listener, error)
 	// Dial connects to a server. The connection is ready when it returns, with the handshake, if there is one,
-	// completed.
+	// completed. If the handshake fails, the error wraps ErrHandshake.
 	Dial(ctx context.Context, address string) (Conn, error)
 }
 
@@ -111,10 +114,31 @@ type TLS struct {
 	Config *tls.Config
 }
 
+// Validate returns a *ConfigError if Config cannot work, for a server or for a client.
+func (t TLS) Validate(server bool) error {
+	const field = "Transport.Config"
+	c := t.Config
+	if c == nil {
+		c = new(tls.Config)
+	}
+	if server && len(c.Certificates) == 0 && c.GetCertificate == nil && c.GetConfigForClient == nil {
+		return configError(field, "a TLS server needs a certificate")
+	}
+	for i, certificate := range c.Certificates {
+		if len(certificate.Certificate) == 0 || certificate.PrivateKey == nil {
+			return configError(field, "certificate %d is empty or has no private key", i)
+		}
+	}
+	if c.MaxVersion != 0 && c.MaxVersion < c.MinVersion {
+		return configError(field, "MaxVersion is below MinVersion")
+	}
+	return nil
+}
+
 // Listen implements Transport.
 func (t TLS) Listen(ctx context.Context, address string) (Listener, error) {
-	if t.Config == nil {
-		return nil, configError("Transport.Config", "a TLS server needs a certificate")
+	if err := t.Validate(true); err != nil {
+		return nil, err
 	}
 	l, err := t.TCP.Listen(ctx, address)
 	if err != nil {
@@ -125,11 +149,33 @@ func (t TLS) Listen(ctx context.Context, address string) (Listener, error) {
 
 // Dial implements Transport.
 func (t TLS) Dial(ctx context.Context, address string) (Conn, error) {
-	c, err := (&tls.Dialer{Config: t.Config}).DialContext(ctx, "tcp", address)
+	config := new(tls.Config)
+	if t.Config != nil {
+		config = t.Config.Clone()
+	}
+	if config.ServerName == "" {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		config.ServerName = cmp.Or(host, "localhost")
+	}
+	under, err := t.TCP.Dial(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	return c.(*tls.Conn), nil
+	c := tls.Client(under, config)
+	if err := c.HandshakeContext(ctx); err != nil {
+		under.Close()
+		return nil, fmt.Errorf("%w: %w", ErrHandshake, err)
+	}
+	return c, nil
+}
+
+// isAlert reports whether the other side has ended a connection with a TLS alert.
+func isAlert(err error) bool {
+	e, ok := errors.AsType[*net.OpError](err)
+	return ok && e.Op == "remote error" // of crypto/tls
 }
 
 type tlsListener struct {

@@ -193,9 +193,23 @@ type brokenError struct{ cause error }
 
 func (e *brokenError) Error() string { return "quic: " + e.cause.Error() }
 
-// Is matches everything but net.ErrClosed in the cause.
+// Is matches everything but net.ErrClosed in the cause, and gamenet.ErrHandshake if the cause is a failed handshake.
 func (e *brokenError) Is(target error) bool {
+	if target == gamenet.ErrHandshake {
+		return e.handshake()
+	}
 	return target != net.ErrClosed && errors.Is(e.cause, target)
+}
+
+// handshake reports whether the two sides could not agree: on the keys, or on the protocol. A client may find out after
+// Dial, because its side of the handshake ends before the server's.
+func (e *brokenError) handshake() bool {
+	if t, ok := errors.AsType[*quicgo.TransportError](e.cause); ok {
+		return t.ErrorCode.IsCryptoError()
+	}
+	a, ok := errors.AsType[*quicgo.ApplicationError](e.cause)
+	_, version := errors.AsType[*quicgo.VersionNegotiationError](e.cause)
+	return version || ok && a.ErrorCode == codeProtocol
 }
 
 // As finds the errors of quic-go and crypto/tls in the cause.

@@ -2,17 +2,18 @@ package quic
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/muster-gg/muster/gamenet"
 )
 
 // version is the first byte of the client's stream; gamenet's packets follow. It also makes the stream visible to the
 // server, which sees a stream only with its first byte.
 const version = 1
 
-var errNoDatagrams = errors.New("quic: the other side takes no datagrams")
+var errNoDatagrams = fmt.Errorf("%w: quic: the other side takes no datagrams", gamenet.ErrHandshake)
 
 // open opens the stream of a client.
 func (c *Conn) open(ctx context.Context) error {

@@ -168,6 +168,11 @@ func TestTLSFailures(t *testing.T) {
 	if e, ok := errors.AsType[*quicgo.TransportError](err); !ok || !e.ErrorCode.IsCryptoError() {
 		t.Errorf("another protocol: %v", err)
 	}
+	for _, transport := range []Transport{{TLS: elsewhere}, {}, {TLS: otherName}, {TLS: otherProtocol}} {
+		if _, err := transport.Dial(timely(t), address); !errors.Is(err, gamenet.ErrHandshake) {
+			t.Errorf("a failed handshake is %v", err)
+		}
+	}
 	// None of them has become a connection: the next one is the first.
 	client := dial(t, clientTransport(), address)
 	say(t, client, "hello")
@@ -198,7 +203,8 @@ func TestClientCertificate(t *testing.T) {
 		defer c.Close()
 		_, err = c.Read(make([]byte, 1))
 	}
-	if e, ok := errors.AsType[*quicgo.TransportError](err); !ok || !e.Remote || errors.Is(err, net.ErrClosed) {
+	if e, ok := errors.AsType[*quicgo.TransportError](err); !ok || !e.Remote || errors.Is(err, net.ErrClosed) ||
+		!errors.Is(err, gamenet.ErrHandshake) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -217,7 +223,17 @@ func TestValidateAddress(t *testing.T) {
 }
 
 func TestServerNeedsTLS(t *testing.T) {
-	_, err := Transport{}.Listen(t.Context(), "127.0.0.1:0")
+	handler := func(*gamenet.Session) gamenet.Handler { return nil }
+	_, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Transport: Transport{}, NewHandler: handler}})
+	if e, ok := errors.AsType[*gamenet.ConfigError](err); !ok || e.Field != "Transport.TLS" {
+		t.Errorf("got %v", err)
+	}
+	old := Transport{TLS: &tls.Config{MaxVersion: tls.VersionTLS12}}
+	_, err = gamenet.NewClient(gamenet.ClientConfig{Config: gamenet.Config{Transport: old, NewHandler: handler}})
+	if e, ok := errors.AsType[*gamenet.ConfigError](err); !ok || e.Field != "Transport.TLS" {
+		t.Errorf("got %v", err)
+	}
+	_, err = Transport{}.Listen(t.Context(), "127.0.0.1:0")
 	if e, ok := errors.AsType[*gamenet.ConfigError](err); !ok || e.Field != "Transport.TLS" {
 		t.Errorf("got %v", err)
 	}

@@ -3,6 +3,7 @@ package quic
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -32,10 +33,23 @@ type Transport struct {
 
 var _ gamenet.Transport = Transport{}
 
+// Validate returns a *gamenet.ConfigError if TLS cannot work, for a server or for a client.
+func (t Transport) Validate(server bool) error {
+	const field = "Transport.TLS"
+	err := gamenet.TLS{Config: t.TLS}.Validate(server)
+	if e, ok := errors.AsType[*gamenet.ConfigError](err); ok {
+		return &gamenet.ConfigError{Field: field, Fix: e.Fix}
+	}
+	if t.TLS != nil && t.TLS.MaxVersion != 0 && t.TLS.MaxVersion < tls.VersionTLS13 {
+		return &gamenet.ConfigError{Field: field, Fix: "QUIC needs TLS 1.3, which MaxVersion excludes"}
+	}
+	return nil
+}
+
 // Listen implements gamenet.Transport. The address is a UDP address.
 func (t Transport) Listen(ctx context.Context, address string) (gamenet.Listener, error) {
-	if t.TLS == nil {
-		return nil, &gamenet.ConfigError{Field: "Transport.TLS", Fix: "a QUIC server needs a certificate"}
+	if err := t.Validate(true); err != nil {
+		return nil, err
 	}
 	s, err := openSocket(ctx, address)
 	if err != nil {
