@@ -96,6 +96,9 @@ func (c *ClientService) keep(first context.Context, tried chan<- error) {
 		if failures++; err == nil && c.serve(session) {
 			failures = 0
 		}
+		if err == nil && session.peer != nil && !session.peer.Reconnect {
+			return
+		}
 		if c.backoff == nil || c.backoff.Attempts > 0 && failures >= c.backoff.Attempts {
 			return
 		}

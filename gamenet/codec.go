@@ -30,7 +30,7 @@ const FirstReservedID uint16 = 0xFFF0
 const (
 	idPing uint16 = 0xFFFF // payload: pingSize bytes of the sender's choice
 	idPong uint16 = 0xFFFE // payload: copied from the ping
-	idBye  uint16 = 0xFFFD // payload: why the session ends, UTF-8
+	idBye  uint16 = 0xFFFD // payload: a Reason, see readReason
 )
 
 // pingSize is the size of the payload of the library's pings in bytes.

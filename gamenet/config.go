@@ -96,8 +96,10 @@ type ClientConfig struct {
 	Sessions int
 	// ConnectTimeout limits one attempt to connect, the handshake included; default 10 s.
 	ConnectTimeout time.Duration
-	// Reconnect opens a new session when one has ended, for any cause, until the service closes; nil for never. The new
-	// session has a new id and handler.
+	// Reconnect opens a new session when one has ended, until the service closes; nil for never. The new session has a
+	// new id and handler. It connects again after every cause but one: a *PeerError whose Reason has no Reconnect, such
+	// as that of a player who was kicked. A server that closes, for a restart for example, invites its clients to
+	// connect again.
 	Reconnect *Backoff
 }
 

@@ -106,11 +106,12 @@
 // that only a lost peer reaches IdleTimeout; [Session.RTT] returns the measured round-trip time. Codecs without ids
 // have no pings, and by default no IdleTimeout.
 //
-// [Session.Disconnect] writes the queued packets, sends the reason, half closes, and closes the connection if the other
-// side has not closed it within CloseTimeout. [ServerService.Close] stops accepting, calls OnClosing, disconnects all
-// sessions in this way, and returns when every goroutine has ended; when its context is done first, it closes all
-// connections at once and returns. With ClientConfig.Reconnect a client opens a new session, with a new handler, when
-// one has ended.
+// [Session.Disconnect] writes the queued packets, sends a [Reason] with a code and a text, half closes, and closes the
+// connection if the other side has not closed it within CloseTimeout. [ServerService.Close] stops accepting, calls
+// OnClosing, disconnects all sessions in this way, and returns when every goroutine has ended; when its context is done
+// first, it closes all connections at once and returns. With ClientConfig.Reconnect a client opens a new session, with
+// a new handler, when one has ended, unless the other side has ended it with a Reason that does not invite to
+// reconnect.
 //
 // # Codecs
 //

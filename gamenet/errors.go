@@ -14,7 +14,7 @@ var (
 	ErrPeerClosed = errors.New("gamenet: closed by the other side")
 	// ErrLost: the connection broke. The error of the operating system is wrapped as well.
 	ErrLost = errors.New("gamenet: connection lost")
-	// ErrDisconnected: Disconnect was called without a reason.
+	// ErrDisconnected: Disconnect was called on this side.
 	ErrDisconnected = errors.New("gamenet: disconnected")
 	// ErrServiceClosed: the service is closing or has closed.
 	ErrServiceClosed = errors.New("gamenet: the service is closed")
@@ -55,11 +55,9 @@ var (
 
 // A PeerError is the cause when the other side has ended the session with a reason. errors.Is finds ErrPeerClosed in
 // it.
-type PeerError struct{ Reason string }
+type PeerError struct{ Reason }
 
-func (e *PeerError) Error() string {
-	return fmt.Sprintf("gamenet: ended by the other side: %q", e.Reason)
-}
+func (e *PeerError) Error() string { return "gamenet: ended by the other side" + e.details() }
 
 // Unwrap makes a PeerError an ErrPeerClosed too.
 func (e *PeerError) Unwrap() error { return ErrPeerClosed }

@@ -21,7 +21,7 @@ func (t *talker) OnConnected(s *gamenet.Session) {
 
 func (t *talker) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 	fmt.Printf("packet %d: %s\n", p.ID, p.Payload)
-	s.Disconnect("seen enough")
+	s.Disconnect(gamenet.Reason{Text: "seen enough"})
 }
 
 func (t *talker) OnDisconnected(_ *gamenet.Session, cause error) {
@@ -56,5 +56,5 @@ func ExampleClientService() {
 	}
 	// Output:
 	// packet 1: good evening
-	// gamenet: disconnected: seen enough
+	// gamenet: disconnected: "seen enough"
 }

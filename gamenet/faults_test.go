@@ -37,7 +37,7 @@ func TestPanicEndsOneSession(t *testing.T) {
 			h.packet = func(s *Session, p Packet) {
 				if s.ID() == 2 {
 					defer boom(s)
-					s.Disconnect("")
+					s.Disconnect(Reason{})
 				}
 				_ = s.Send(p)
 			}
@@ -117,7 +117,7 @@ func TestFactoryFails(t *testing.T) {
 	for name, bad := range map[string]func(*Session) Handler{
 		"panic":       func(*Session) Handler { panic("boom") },
 		"nil":         func(*Session) Handler { return nil },
-		"disconnects": func(s *Session) Handler { s.Disconnect("no"); return newDiary() },
+		"disconnects": func(s *Session) Handler { s.Disconnect(Reason{Text: "no"}); return newDiary() },
 		"sends": func(s *Session) Handler {
 			if err := s.Send(Packet{}); !errors.Is(err, ErrClosed) {
 				t.Errorf("send in the factory: %v", err)
@@ -189,8 +189,8 @@ func TestDisconnectInCallbacks(t *testing.T) {
 			leave := func(s *Session, where string) {
 				if where == name {
 					_ = s.Send(Packet{7, []byte("last")})
-					s.Disconnect("enough")
-					s.Disconnect("twice")
+					s.Disconnect(Reason{Text: "enough"})
+					s.Disconnect(Reason{Text: "twice"})
 					if err := s.Send(Packet{8, nil}); !errors.Is(err, ErrClosed) {
 						t.Errorf("send after it: %v", err)
 					}
@@ -212,7 +212,7 @@ func TestDisconnectInCallbacks(t *testing.T) {
 			conn := dial(t, server)
 			if name == "OnConnected" {
 				// Bytes that nobody reads would turn the end into a reset.
-				got, want := readAll(t, conn), encode(t, Packet{7, []byte("last")}, Packet{idBye, []byte("enough")})
+				got, want := readAll(t, conn), encode(t, Packet{7, []byte("last")}, bye(Reason{Text: "enough"}))
 				if !bytes.Equal(got, want) {
 					t.Errorf("got %q, want %q", got, want)
 				}
@@ -232,7 +232,7 @@ func TestDisconnectInCallbacks(t *testing.T) {
 			wantCause(t, cause, want)
 			switch name {
 			case "OnPacket":
-				all := encode(t, Packet{1, []byte("a")}, Packet{7, []byte("last")}, Packet{idBye, []byte("enough")})
+				all := encode(t, Packet{1, []byte("a")}, Packet{7, []byte("last")}, bye(Reason{Text: "enough"}))
 				if !bytes.Equal(got, all) {
 					t.Errorf("got %q, want %q", got, all)
 				}
@@ -240,12 +240,12 @@ func TestDisconnectInCallbacks(t *testing.T) {
 					t.Errorf("%d packets were delivered, the first disconnected", seen.count())
 				}
 			case "OnSent":
-				end := encode(t, Packet{7, []byte("last")}, Packet{idBye, []byte("enough")})
+				end := encode(t, Packet{7, []byte("last")}, bye(Reason{Text: "enough"}))
 				if !bytes.HasSuffix(got, end) {
 					t.Errorf("got %q, want %q at the end", got, end)
 				}
 			}
-			if want == ErrDisconnected && cause.Error() != "gamenet: disconnected: enough" {
+			if want == ErrDisconnected && cause.Error() != `gamenet: disconnected: "enough"` {
 				t.Errorf("the cause is %v", cause)
 			}
 			eventually(t, "the place to be free", func() bool { return server.Count() == 0 })
@@ -266,38 +266,12 @@ func readAll(t testing.TB, conn io.Reader) []byte {
 	return b
 }
 
-// TestReason: both sides hear why a session ended, whoever ended it, and a long
-// reason is cut short.
-func TestReason(t *testing.T) {
-	for _, reason := range []string{"", "cheating", string(bytes.Repeat([]byte("long "), 100))} {
-		t.Run(fmt.Sprint(len(reason)), func(t *testing.T) {
-			here, there := newDiary(), newDiary()
-			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(here)}})
-			startClient(t, server, ClientConfig{Config: Config{NewHandler: always(there)}})
-			session := await(t, "the session", here.onOpen)
-			await(t, "the client's", there.onOpen)
-			session.Disconnect(reason)
-			wantCause(t, await(t, "the end here", here.onClose), ErrDisconnected)
-			cause := await(t, "the end there", there.onClose)
-			wantCause(t, cause, ErrPeerClosed)
-			var said *PeerError
-			if reason == "" {
-				if errors.As(cause, &said) {
-					t.Errorf("heard %v", cause)
-				}
-			} else if !errors.As(cause, &said) || said.Reason != reason[:min(len(reason), maxReason)] {
-				t.Errorf("heard %v", cause)
-			}
-		})
-	}
-}
-
 // TestCloseDuringSend: many goroutines send to sessions that end meanwhile, in
 // every way that there is. Each send says what became of it, nobody waits for
 // ever, and every session ends once.
 func TestCloseDuringSend(t *testing.T) {
 	for name, end := range map[string]func(*Session){
-		"disconnect": func(s *Session) { s.Disconnect("now") },
+		"disconnect": func(s *Session) { s.Disconnect(Reason{Text: "now"}) },
 		"cut":        func(s *Session) { s.cut(ErrLost) },
 	} {
 		for policy := Disconnect; policy <= Block; policy++ {
@@ -377,7 +351,7 @@ func TestDisconnectLongGone(t *testing.T) {
 	await(t, "the end", seen.onClose)
 	eventually(t, "no session", func() bool { return server.Count() == 0 })
 	for range 3 {
-		s.Disconnect("late")
+		s.Disconnect(Reason{Text: "late"})
 		if err := s.Send(Packet{ID: 1}); !errors.Is(err, ErrClosed) {
 			t.Errorf("send: %v", err)
 		}
@@ -434,7 +408,7 @@ func TestReasonOfPanic(t *testing.T) {
 			}
 			var said *PeerError
 			if cause := await(t, "the end there", there.onClose); !errors.As(cause, &said) ||
-				said.Reason != "internal error" {
+				said.Text != "internal error" {
 				t.Errorf("the client heard %v", cause)
 			}
 			var panicked *PanicError

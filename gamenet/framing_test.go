@@ -182,7 +182,7 @@ func TestReasonOfBadFrame(t *testing.T) {
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(newDiary())}})
 	conn := dial(t, server)
 	write(t, conn, []byte{3, 0})
-	want := encode(t, Packet{idBye, []byte("invalid packet")})
+	want := encode(t, bye(reasonInvalidPacket))
 	if got := read(t, conn, len(want)); !bytes.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}

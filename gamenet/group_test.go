@@ -145,7 +145,7 @@ func TestBroadcastWithFailures(t *testing.T) {
 			t.Fatal("not added")
 		}
 	}
-	gone.beginClosing(ErrLost, "") // ends while it is still a member
+	gone.beginClosing(ErrLost, nil) // ends while it is still a member
 	defer goneConn.Close()
 	err := g.Broadcast(Packet{1, []byte("news")})
 	if !errors.Is(err, ErrDropped) || errors.Is(err, ErrClosed) {
@@ -201,7 +201,7 @@ func TestGroupRace(t *testing.T) {
 			}
 			g.Add(s)
 			if i%2 == 0 {
-				s.Disconnect("")
+				s.Disconnect(Reason{})
 			}
 		})
 	}

@@ -131,7 +131,7 @@ func (s *Session) deliver() (packets int) {
 		s.in.start = s.in.end
 	} else if err != nil {
 		s.service.report("invalid packet", err)
-		s.abort(err, "invalid packet")
+		s.abort(err, reasonInvalidPacket)
 	}
 	return packets
 }
@@ -153,7 +153,8 @@ func (s *Session) control(p Packet) {
 	case idPong:
 		s.pong(p.Payload)
 	case idBye:
-		s.reason, s.hasReason = string(p.Payload[:min(len(p.Payload), maxReason)]), true
+		reason := readReason(p.Payload)
+		s.peer = &reason
 	}
 }
 

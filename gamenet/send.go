@@ -228,12 +228,9 @@ func (s *Session) flushDelayed() {
 	}
 }
 
-// maxReason is the maximum length of a sent or received reason in bytes; longer ones are truncated.
-const maxReason = 256
-
 // beginClosing stops accepting packets and stores the cause, unless one is stored. It queues the reason for the other
-// side as the last packet, even if the queue is full. It returns the previous state.
-func (s *Session) beginClosing(cause error, reason string) outboxState {
+// side, unless that is nil, as the last packet, even if the queue is full. It returns the previous state.
+func (s *Session) beginClosing(cause error, reason *Reason) outboxState {
 	bye := s.encodeBye(reason)
 	o := &s.out
 	o.mu.Lock()
@@ -256,14 +253,14 @@ func (s *Session) beginClosing(cause error, reason string) outboxState {
 }
 
 // encodeBye returns the packet with the reason why the session ends; nil without a reason, or with a codec without ids.
-func (s *Session) encodeBye(reason string) *Frame {
+func (s *Session) encodeBye(reason *Reason) *Frame {
 	v := s.service
-	if reason == "" || !v.ids {
+	if reason == nil || !v.ids {
 		return nil
 	}
-	reason = reason[:min(len(reason), maxReason, v.cfg.MaxPacket-v.header)]
-	f := newFrame(v.cfg.Codec, v.cfg.MaxPacket, v.header+len(reason))
-	if err := f.append(Packet{ID: idBye, Payload: []byte(reason)}); err != nil {
+	payload := reason.append(nil, v.cfg.MaxPacket-v.header-reasonHead)
+	f := newFrame(v.cfg.Codec, v.cfg.MaxPacket, v.header+len(payload))
+	if err := f.append(Packet{ID: idBye, Payload: payload}); err != nil {
 		f.Release()
 		return nil
 	}

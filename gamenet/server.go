@@ -199,7 +199,8 @@ func (s *ServerService) sendRefusal(conn Conn, cause error) {
 	if !plain(conn) || !s.cfg.Codec.HasIDs() {
 		return
 	}
-	bye, err := s.cfg.Codec.Append(nil, Packet{ID: idBye, Payload: []byte(reasonOf(cause))}, s.cfg.MaxPacket)
+	payload := refusalReason(cause).append(nil, s.cfg.MaxPacket-s.header-reasonHead)
+	bye, err := s.cfg.Codec.Append(nil, Packet{ID: idBye, Payload: payload}, s.cfg.MaxPacket)
 	if err != nil || conn.SetDeadline(time.Now().Add(closeWait)) != nil {
 		return
 	}
@@ -208,16 +209,4 @@ func (s *ServerService) sendRefusal(conn Conn, cause error) {
 	}
 	defer context.AfterFunc(s.base, func() { conn.Close() })()
 	_, _ = io.Copy(io.Discard, io.LimitReader(conn, 64<<10)) // until it closes, the deadline, or the service's end
-}
-
-// reasonOf returns the reason to send to the other side for a cause.
-func reasonOf(cause error) string {
-	switch {
-	case errors.Is(cause, ErrFull):
-		return "the server is full"
-	case errors.Is(cause, ErrFullAddress):
-		return "too many connections from your address"
-	default:
-		return "the service is closing"
-	}
 }

@@ -258,14 +258,13 @@ func (s *service) all() []*Session {
 // closeForService ends a session because its service closes. It first notifies the handler, if that is a
 // ClosingHandler.
 func (s *Session) closeForService() {
-	const reason = "the service is closing"
 	if s.watched.since.Load() == 0 { // the handler is being made
-		s.disconnect(ErrServiceClosed, reason)
+		s.disconnect(ErrServiceClosed, reasonClosing)
 		return
 	}
 	h, ok := s.handler.(ClosingHandler)
 	if !ok {
-		s.disconnect(ErrServiceClosed, reason)
+		s.disconnect(ErrServiceClosed, reasonClosing)
 		return
 	}
 	s.service.running.Go(func() {
@@ -274,7 +273,7 @@ func (s *Session) closeForService() {
 				h.OnClosing(s)
 			}
 		})
-		s.disconnect(ErrServiceClosed, reason)
+		s.disconnect(ErrServiceClosed, reasonClosing)
 	})
 }
 

@@ -75,7 +75,7 @@ func TestMaxSessions(t *testing.T) {
 	startClient(t, server, ClientConfig{Config: Config{NewHandler: always(late)}})
 	cause := await(t, "the refusal", late.onClose)
 	var said *PeerError
-	if !errors.As(cause, &said) || said.Reason != "the server is full" || !errors.Is(cause, ErrPeerClosed) {
+	if !errors.As(cause, &said) || said.Text != "the server is full" || !errors.Is(cause, ErrPeerClosed) {
 		t.Errorf("the 101st heard %v", cause)
 	}
 	if counted.get("refused "+ErrFull.Error()) != 1 || server.Count() != 100 {
@@ -89,11 +89,11 @@ func TestMaxPerAddress(t *testing.T) {
 	startClient(t, server, ClientConfig{Config: Config{NewHandler: always(seen)}, Sessions: 3})
 	cause := await(t, "a refusal", seen.onClose)
 	var said *PeerError
-	if !errors.As(cause, &said) || said.Reason != "too many connections from your address" {
+	if !errors.As(cause, &said) || said.Text != "too many connections from your address" {
 		t.Errorf("the third heard %v", cause)
 	}
 	first, _ := server.Session(1)
-	first.Disconnect("")
+	first.Disconnect(Reason{})
 	await(t, "the first to go", seen.onClose)
 	eventually(t, "its place to be free", func() bool { return server.Count() == 1 })
 	again := newDiary()
@@ -166,7 +166,7 @@ func TestCloseBusy(t *testing.T) {
 			for range sessions {
 				var said *PeerError
 				if cause := await(t, "the end", seen.onClose); !errors.As(cause, &said) ||
-					said.Reason != "the service is closing" {
+					said.Text != "the service is closing" {
 					t.Errorf("a client heard %v", cause)
 				}
 			}
@@ -215,10 +215,10 @@ func TestReconnect(t *testing.T) {
 		}
 		eventually(t, "the server to know it", func() bool { return len(server.appendSessions(nil)) == 1 })
 		for s := range server.Sessions() {
-			s.Disconnect("again")
+			s.Disconnect(Reason{Text: "again", Reconnect: true})
 		}
 		var said *PeerError
-		if cause := await(t, "its end", seen.onClose); !errors.As(cause, &said) || said.Reason != "again" {
+		if cause := await(t, "its end", seen.onClose); !errors.As(cause, &said) || said.Text != "again" {
 			t.Errorf("heard %v", cause)
 		}
 	}

@@ -34,13 +34,12 @@ type Session struct {
 
 	bytesIn, packetsIn, bytesOut, packetsOut, dropped atomic.Uint64
 
-	id        uint64
-	conn      Conn
-	writer    func()          // write; stored, because a method value allocates
-	done      func()          // called when the slot is released; may be nil
-	linger    clockwork.Timer // cuts a disconnected session after CloseTimeout; guarded by out.mu
-	reason    string          // the reason that the other side sent; used by the reading goroutine
-	hasReason bool            // the other side sent a reason
+	id     uint64
+	conn   Conn
+	writer func()          // write; stored, because a method value allocates
+	done   func()          // called when the slot is released; may be nil
+	linger clockwork.Timer // cuts a disconnected session after CloseTimeout; guarded by out.mu
+	peer   *Reason         // the reason that the other side sent, or nil; used by the reading goroutine
 
 	value    atomic.Pointer[any] // of SetValue
 	lifetime *lifetime           // of Context; nil before its first call; guarded by out.mu
@@ -146,19 +145,24 @@ func (s *Session) Stats() Stats {
 // end of the stream. The other side has Config.CloseTimeout to close; then the connection is closed. Packets that
 // arrive from now on are not delivered. It returns at once, and further calls have no effect.
 //
-// OnDisconnected receives ErrDisconnected, with the reason if there is one.
-func (s *Session) Disconnect(reason string) {
+// OnDisconnected receives ErrDisconnected, with the reason if there is one; that of the other side receives a
+// *PeerError with the reason:
+//
+//	s.Disconnect(gamenet.Reason{Code: codeKicked, Text: "kicked by the host"})
+//
+// A client of the other side with ClientConfig.Reconnect connects again only if reason.Reconnect is set.
+func (s *Session) Disconnect(reason Reason) {
 	cause := ErrDisconnected
-	if reason != "" {
-		cause = fmt.Errorf("%w: %s", ErrDisconnected, reason)
+	if details := reason.details(); details != "" {
+		cause = fmt.Errorf("%w%s", ErrDisconnected, details)
 	}
 	s.disconnect(cause, reason)
 }
 
 // disconnect ends the session gracefully, for a cause.
-func (s *Session) disconnect(cause error, reason string) {
+func (s *Session) disconnect(cause error, reason Reason) {
 	s.over.Store(true)
-	switch s.beginClosing(cause, reason) {
+	switch s.beginClosing(cause, &reason) {
 	case outboxNew: // no reason can be sent before the handshake
 		s.cut(cause)
 		return
@@ -175,13 +179,13 @@ func (s *Session) disconnect(cause error, reason string) {
 
 // abort ends the session because of an error of the other side. It sends the reason if it can write without waiting;
 // otherwise it allows CloseTimeout, as Disconnect does.
-func (s *Session) abort(cause error, reason string) {
+func (s *Session) abort(cause error, reason Reason) {
 	if !s.inline {
 		s.disconnect(cause, reason)
 		return
 	}
 	s.over.Store(true)
-	if s.beginClosing(cause, reason) == outboxOpen {
+	if s.beginClosing(cause, &reason) == outboxOpen {
 		s.finishWriting()
 	}
 	s.cut(cause)
@@ -190,7 +194,7 @@ func (s *Session) abort(cause error, reason string) {
 // cut ends the session at once. It does not wait, and any goroutine may call it.
 func (s *Session) cut(cause error) {
 	s.over.Store(true)
-	s.beginClosing(cause, "")
+	s.beginClosing(cause, nil)
 	if s.severed.Swap(true) {
 		return
 	}
@@ -253,7 +257,7 @@ func (s *Session) run(ctx context.Context) {
 // drain writes the queue, within CloseTimeout, to a side that has ended its own stream and may still read.
 func (s *Session) drain(cause error) {
 	s.over.Store(true)
-	s.beginClosing(cause, "")
+	s.beginClosing(cause, nil)
 	s.finishWriting()
 	stopped := s.out.whenStopped()
 	if stopped == nil {
@@ -322,14 +326,14 @@ func (s *Session) panicked(v any) {
 	err := &PanicError{v, debug.Stack()}
 	logPanic(s.service.cfg.Log, "callback panicked", "session", s.id, "remote", s.RemoteAddr(), "panic", v,
 		"stack", string(err.Stack))
-	s.abort(err, "internal error")
+	s.abort(err, reasonInternal)
 }
 
 // ending returns the cause when reading has ended with err.
 func (s *Session) ending(err error) error {
 	switch {
-	case s.hasReason:
-		return &PeerError{s.reason}
+	case s.peer != nil:
+		return &PeerError{*s.peer}
 	case err == nil, errors.Is(err, io.EOF):
 		return ErrPeerClosed
 	case s.bytesIn.Load() == 0 && isAlert(err): // in TLS 1.3 the client's side of the handshake is complete before

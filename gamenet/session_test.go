@@ -24,7 +24,7 @@ func TestSessionValue(t *testing.T) {
 // OnDisconnected receives, also if it is first called afterwards.
 func TestSessionContext(t *testing.T) {
 	for name, end := range map[string]func(*ServerService, *Session){
-		"Disconnect": func(_ *ServerService, s *Session) { s.Disconnect("enough") },
+		"Disconnect": func(_ *ServerService, s *Session) { s.Disconnect(Reason{Text: "enough"}) },
 		"cut":        func(_ *ServerService, s *Session) { s.cut(ErrSlowConsumer) },
 		"Close":      func(v *ServerService, _ *Session) { closeWithin(t, v) },
 	} {

@@ -72,8 +72,10 @@ func numbers(t testing.TB, stream []byte) (all []int) {
 		if err != nil || size == 0 || size > len(stream) {
 			t.Fatalf("a broken stream: size %d of %d, %v", size, len(stream), err)
 		}
-		all = append(all, int(binary.LittleEndian.Uint32(p.Payload)))
 		stream = stream[size:]
+		if p.ID != idBye {
+			all = append(all, int(binary.LittleEndian.Uint32(p.Payload)))
+		}
 	}
 	return all
 }
@@ -418,7 +420,7 @@ func TestNeverReads(t *testing.T) {
 			if policy == DropNewest && refused != dropped {
 				t.Errorf("%d sends answered ErrDropped, %d are counted", refused, dropped)
 			}
-			s.Disconnect("")
+			s.Disconnect(Reason{})
 			got := numbers(t, readAll(t, conn))
 			conn.Close()
 			if len(got) != sent-dropped {
@@ -519,7 +521,8 @@ func TestSendLongAfterSlowWrite(t *testing.T) {
 		}
 		eventually(t, "an empty queue", empty)
 	}
-	s.Disconnect("")
+	s.Disconnect(Reason{})
+	sent += len(encode(t, bye(Reason{})))
 	if got := await(t, "the stream's end", arrived); got != int64(sent) {
 		t.Errorf("%d bytes arrived of %d", got, sent)
 	}

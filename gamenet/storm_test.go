@@ -62,7 +62,7 @@ func TestStorm(t *testing.T) {
 				conn.Close()
 			case 3:
 				if s, ok := server.Session(uint64(i)); ok {
-					s.Disconnect("")
+					s.Disconnect(Reason{})
 				}
 				_, _ = conn.Write(data[:3]) // half a packet
 				conn.Close()

@@ -74,14 +74,14 @@ func (s *Session) look(now time.Time) {
 	silent := time.Duration(at - w.last)
 	switch {
 	case cfg.FirstPacketTimeout > 0 && !w.started.Load() && time.Duration(at-since) >= cfg.FirstPacketTimeout:
-		s.abort(ErrFirstPacket, "no first packet in time")
+		s.abort(ErrFirstPacket, reasonFirstPacket)
 	case cfg.IdleTimeout > 0 && silent >= cfg.IdleTimeout:
 		if !s.turn.TryLock() { // a callback runs: nothing is received before it returns
 			w.last = at
 			return
 		}
 		s.turn.Unlock()
-		s.abort(ErrIdle, "nothing received for too long")
+		s.abort(ErrIdle, reasonIdle)
 	case cfg.PingInterval > 0 && silent >= cfg.PingInterval && time.Duration(at-w.lastPing) >= cfg.PingInterval:
 		w.lastPing = at
 		s.ping(now)

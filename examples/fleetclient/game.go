@@ -101,7 +101,7 @@ func (p *printer) OnConnected(*gamenet.Session) {}
 func (p *printer) OnPacket(s *gamenet.Session, packet gamenet.Packet) {
 	message, err := protocol.FromServer(packet.ID, packet.Payload)
 	if err != nil {
-		s.Disconnect(err.Error())
+		s.Disconnect(gamenet.Reason{Text: err.Error()})
 		return
 	}
 	switch m := message.(type) {

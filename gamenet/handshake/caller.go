@@ -37,7 +37,7 @@ func (c *caller) OnConnected(s *gamenet.Session) {
 func (c *caller) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 	switch handshake := ours(p.ID); {
 	case c.handler != nil && handshake:
-		s.Disconnect(errOver)
+		s.Disconnect(errOver.reason())
 	case c.handler != nil:
 		c.handler.OnPacket(s, p)
 	case handshake && !c.over:
@@ -88,7 +88,7 @@ func (c *caller) welcome(s *gamenet.Session, payload []byte) error {
 // fail ends the session of a failed handshake.
 func (c *caller) fail(s *gamenet.Session, why error) {
 	c.settle(why)
-	s.Disconnect("")
+	s.Disconnect(gamenet.Reason{})
 }
 
 // settle makes Dial return with verdict; only the first call counts.
@@ -118,8 +118,9 @@ func (c *caller) OnDisconnected(s *gamenet.Session, cause error) {
 
 // unanswered returns the error of a handshake whose session ended before the answer.
 func unanswered(cause error) error {
-	if ended, ok := errors.AsType[*gamenet.PeerError](cause); ok {
-		return &RefusedError{Code: Other, Text: clean(ended.Reason)}
+	ended, ok := errors.AsType[*gamenet.PeerError](cause)
+	if ok && ended.Reason != (gamenet.Reason{}) {
+		return refusedBy(ended.Reason)
 	}
 	return fmt.Errorf("handshake: ended without an answer: %w", cause)
 }

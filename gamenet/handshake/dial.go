@@ -40,10 +40,11 @@ type Conn struct {
 }
 
 // Dial connects to a server, sends Hello, and waits for the answer. It fails with a *gamenet.ConfigError; a
-// *RefusedError when the server rejects the player (Other with the server's text, if it closed the session without a
-// code, as a full one does); an error that wraps ErrInvalid when the answer is invalid; or the error of the connection
-// or of ctx, which limits the whole call. The attempt to connect is limited to gamenet's ten seconds. A failed Dial
-// leaves nothing open, except callbacks that have not returned when ctx is done. The caller must close the Conn.
+// *RefusedError when the server rejects the player (also when it ends the session without an answer: Full or Ending as
+// a server that is full or closing does, or Other with its text); an error that wraps ErrInvalid when the answer is
+// invalid; or the error of the connection or of ctx, which limits the whole call. The attempt to connect is limited to
+// gamenet's ten seconds. A failed Dial leaves nothing open, except callbacks that have not returned when ctx is done.
+// The caller must close the Conn.
 //
 // The game's handler receives the callbacks once the server has accepted the player: OnConnected, before Dial returns,
 // then OnPacket for each packet of the game, OnClosing if it is a gamenet.ClosingHandler, and OnDisconnected as the

@@ -84,10 +84,10 @@ func TestOddAnswers(t *testing.T) {
 
 // TestHungUp is hung up on instead of an answer.
 func TestHungUp(t *testing.T) {
-	cfg := act(t, func(s *gamenet.Session, _ Hello) { s.Disconnect("not today\n") })
+	cfg := act(t, func(s *gamenet.Session, _ Hello) { s.Disconnect(gamenet.Reason{Text: "not today\n"}) })
 	_, err := dial(t, cfg)
 	wantRefusal(t, err, Other, "not today")
-	cfg = act(t, func(s *gamenet.Session, _ Hello) { s.Disconnect("") })
+	cfg = act(t, func(s *gamenet.Session, _ Hello) { s.Disconnect(gamenet.Reason{}) })
 	if _, err := dial(t, cfg); !errors.Is(err, gamenet.ErrPeerClosed) {
 		t.Errorf("got %v", err)
 	}
@@ -111,7 +111,7 @@ func TestFullServer(t *testing.T) {
 	defer closeWithin(t, server)
 	h := &host{Server: s, t: t, net: server}
 	h.enter(h.config(""))
-	h.refuses(h.config(""), Other, "the server is full")
+	h.refuses(h.config(""), Full, "the server is full")
 }
 
 // TestEarlyPackets gets packets of the game before Welcome, as datagrams may come:
@@ -121,7 +121,7 @@ func TestEarlyPackets(t *testing.T) {
 		send(s, 1, "early")
 		sendWelcome(s, h)
 		send(s, 1, "in time")
-		s.Disconnect("that was all")
+		s.Disconnect(gamenet.Reason{Text: "that was all"})
 	})
 	d := newDiary()
 	cfg.NewHandler = func(*gamenet.Session) gamenet.Handler { return d }
@@ -132,7 +132,7 @@ func TestEarlyPackets(t *testing.T) {
 	defer closeWithin(t, c)
 	await(t, "the end", c.Done())
 	d.wantEntries(t, "connected", "packet in time", "disconnected")
-	if told, ok := errors.AsType[*gamenet.PeerError](c.Err()); !ok || told.Reason != "that was all" ||
+	if told, ok := errors.AsType[*gamenet.PeerError](c.Err()); !ok || told.Text != "that was all" ||
 		c.Err() != d.cause {
 		t.Errorf("ended because of %v", c.Err())
 	}

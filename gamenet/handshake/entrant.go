@@ -67,14 +67,14 @@ func (e *entrant) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 			e.enter(s, p)
 		}
 	case ours(p.ID):
-		s.Disconnect(errOver)
+		s.Disconnect(errOver.reason())
 	default:
 		e.handler.OnPacket(s, p)
 	}
 }
 
 // errOver is the reason for the other side if it begins the handshake again.
-const errOver = "the handshake is over"
+var errOver = refusedf(Invalid, "the handshake is over")
 
 // enter answers the first packet. It reserves the ticket before it calls Admit, so that no two calls of Admit share a
 // ticket, and releases it before it refuses the player, so that another attempt can use it at once.
@@ -121,9 +121,9 @@ func (e *entrant) refuse(s *gamenet.Session, why error) {
 
 // answer sends a refusal and ends the session.
 func answer(s *gamenet.Session, r *RefusedError) {
-	// If the refusal cannot be sent, the reason of Disconnect has the same text.
+	// If the refusal cannot be sent, the reason of Disconnect has the same code and text.
 	_ = s.Send(gamenet.Packet{ID: IDRefusal, Payload: appendRefusal(nil, r)})
-	s.Disconnect(clean(r.Text))
+	s.Disconnect(r.reason())
 }
 
 // notify calls Refused, once.

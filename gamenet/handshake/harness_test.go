@@ -209,7 +209,7 @@ func (r *raw) hears(code Code, text string) {
 func (r *raw) endsWith(text string) {
 	r.t.Helper()
 	cause := await(r.t, "the end", r.ended)
-	if told, ok := errors.AsType[*gamenet.PeerError](cause); !ok || told.Reason != text {
+	if told, ok := errors.AsType[*gamenet.PeerError](cause); !ok || told.Text != text {
 		r.t.Errorf("ended because of %v, want %q", cause, text)
 	}
 }

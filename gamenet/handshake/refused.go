@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/muster-gg/muster/gamenet"
 )
 
 // A Code is the reason why a server refuses a player, as far as a client can act on it. The numbers are those on the
@@ -51,6 +53,34 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string { return "handshake: refused: " + e.Text }
+
+// firstCode is the code of Other in a gamenet.Reason. Those of the other codes follow.
+const firstCode uint16 = 0xFFE0
+
+// reason returns the reason with which a server ends the session of a refused player.
+func (e *RefusedError) reason() gamenet.Reason {
+	r := gamenet.Reason{Code: firstCode, Text: clean(e.Text), Reconnect: e.Code == Full || e.Code == Unavailable}
+	if e.Code.known() {
+		r.Code += uint16(e.Code)
+	}
+	return r
+}
+
+// refusedBy returns the refusal in the reason of a server that has ended the session without an answer.
+func refusedBy(r gamenet.Reason) *RefusedError {
+	e := &RefusedError{Code: Other, Text: clean(r.Text)}
+	switch r.Code {
+	case gamenet.CodeFull, gamenet.CodeFullAddress:
+		e.Code = Full
+	case gamenet.CodeClosing:
+		e.Code = Ending
+	default:
+		if c := Code(r.Code - firstCode); r.Code >= firstCode && c.known() {
+			e.Code = c
+		}
+	}
+	return e
+}
 
 func refusedf(code Code, format string, args ...any) *RefusedError {
 	return &RefusedError{Code: code, Text: fmt.Sprintf(format, args...)}

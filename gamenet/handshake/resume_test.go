@@ -42,7 +42,7 @@ func TestResume(t *testing.T) {
 		}
 		await(t, "the end of the first connection", c.Done())
 		told, ok := errors.AsType[*gamenet.PeerError](c.Err())
-		if !ok || told.Reason != "the player has connected again" {
+		if !ok || told.Reason.Text != "the player has connected again" {
 			t.Errorf("the first connection ended because of %v", c.Err())
 		}
 		closeWithin(t, again)

@@ -145,7 +145,7 @@ func (s *Server) hold(ticket string, h *holder) (before *holder, ok bool) {
 // replace ends the session that held a ticket before. It reports false if that takes too long; the ticket is then that
 // session's again.
 func (s *Server) replace(ticket string, before, h *holder) bool {
-	before.session.Disconnect("the player has connected again")
+	before.session.Disconnect(gamenet.Reason{Text: "the player has connected again"})
 	ctx, cancel := context.WithTimeout(s.open, s.cfg.AdmitLimit)
 	defer cancel()
 	select {

@@ -151,7 +151,7 @@ func TestServer(t *testing.T) {
 		`gamenet_sessions_closed_total{reason=other,service=players}`:  0,
 		`gamenet_sessions_refused_total{reason=other,service=players}`: 0,
 	})
-	await(t, e.connected).Disconnect("enough")
+	await(t, e.connected).Disconnect(gamenet.Reason{Text: "enough"})
 	await(t, first.over)
 	eventually(t, registry, map[string]float64{
 		`gamenet_sessions_active{service=players}`:                           0,
@@ -182,20 +182,20 @@ func closing(t *testing.T, service interface{ Close(context.Context) error }) {
 
 func TestReason(t *testing.T) {
 	for cause, want := range map[error]string{
-		gamenet.ErrPeerClosed:                                           "peer_closed",
-		&gamenet.PeerError{Reason: "player 17 is a cheat"}:              "peer_closed",
-		fmt.Errorf("%w: %w", gamenet.ErrLost, io.ErrUnexpectedEOF):      "lost",
-		fmt.Errorf("%w: player 17 is a cheat", gamenet.ErrDisconnected): "disconnected",
-		gamenet.ErrServiceClosed:                                        "service_closed",
-		fmt.Errorf("%w: 3 bytes", gamenet.ErrFrame):                     "frame",
-		gamenet.ErrSlowConsumer:                                         "slow_consumer",
-		gamenet.ErrIdle:                                                 "idle",
-		gamenet.ErrFirstPacket:                                          "first_packet",
-		fmt.Errorf("%w: %w", gamenet.ErrHandshake, gamenet.ErrLost):     "handshake",
-		gamenet.ErrWriteTimeout:                                         "write_timeout",
-		&gamenet.PanicError{Value: gamenet.ErrIdle}:                     "panic",
-		errors.New("player 17"):                                         "other",
-		error(nil):                                                      "other",
+		gamenet.ErrPeerClosed: "peer_closed",
+		&gamenet.PeerError{Reason: gamenet.Reason{Text: "player 17 is a cheat"}}: "peer_closed",
+		fmt.Errorf("%w: %w", gamenet.ErrLost, io.ErrUnexpectedEOF):               "lost",
+		fmt.Errorf("%w: player 17 is a cheat", gamenet.ErrDisconnected):          "disconnected",
+		gamenet.ErrServiceClosed:                                    "service_closed",
+		fmt.Errorf("%w: 3 bytes", gamenet.ErrFrame):                 "frame",
+		gamenet.ErrSlowConsumer:                                     "slow_consumer",
+		gamenet.ErrIdle:                                             "idle",
+		gamenet.ErrFirstPacket:                                      "first_packet",
+		fmt.Errorf("%w: %w", gamenet.ErrHandshake, gamenet.ErrLost): "handshake",
+		gamenet.ErrWriteTimeout:                                     "write_timeout",
+		&gamenet.PanicError{Value: gamenet.ErrIdle}:                 "panic",
+		errors.New("player 17"):                                     "other",
+		error(nil):                                                  "other",
 	} {
 		got := reason(cause)
 		if got != want {

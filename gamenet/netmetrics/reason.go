@@ -20,7 +20,7 @@ type namedCause struct {
 // connection.
 var causes = []namedCause{
 	{gamenet.ErrHandshake, "handshake"},
-	{gamenet.ErrPeerClosed, "peer_closed"}, // a *gamenet.PeerError too: its text is the peer's
+	{gamenet.ErrPeerClosed, "peer_closed"}, // a *gamenet.PeerError too: its code and text are the peer's
 	{gamenet.ErrDisconnected, "disconnected"},
 	{gamenet.ErrServiceClosed, "service_closed"},
 	{gamenet.ErrFrame, "frame"},

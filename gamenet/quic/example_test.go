@@ -66,7 +66,7 @@ func (room) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 	case packetMove:
 		_ = s.SendDatagram(gamenet.Packet{ID: packetPosition, Payload: []byte("position 3,4")})
 	case packetThanks:
-		s.Disconnect("that was all")
+		s.Disconnect(gamenet.Reason{Text: "that was all"})
 	}
 }
 

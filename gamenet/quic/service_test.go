@@ -197,9 +197,9 @@ func TestServiceDisconnect(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	session.Disconnect("cheating")
+	session.Disconnect(gamenet.Reason{Text: "cheating"})
 	cause := next(t, there.ended)
-	if e, ok := errors.AsType[*gamenet.PeerError](cause); !ok || e.Reason != "cheating" {
+	if e, ok := errors.AsType[*gamenet.PeerError](cause); !ok || e.Text != "cheating" {
 		t.Errorf("the client hears %v", cause)
 	}
 	if n := len(there.packets); n != 500 {
@@ -216,9 +216,9 @@ func TestServiceDisconnectByClient(t *testing.T) {
 	server := startServer(t, gamenet.ServerConfig{}, joined, nil)
 	_, players := startClient(t, server, gamenet.ClientConfig{})
 	there := next(t, players)
-	next(t, there.connected).Disconnect("bored")
+	next(t, there.connected).Disconnect(gamenet.Reason{Text: "bored"})
 	here := next(t, joined)
-	if e, ok := errors.AsType[*gamenet.PeerError](next(t, here.ended)); !ok || e.Reason != "bored" {
+	if e, ok := errors.AsType[*gamenet.PeerError](next(t, here.ended)); !ok || e.Text != "bored" {
 		t.Errorf("the server hears %v", e)
 	}
 	if cause := next(t, there.ended); !errors.Is(cause, gamenet.ErrDisconnected) {
@@ -246,7 +246,7 @@ func TestServiceClose(t *testing.T) {
 		}
 		for range sessions {
 			cause := next(t, next(t, players).ended)
-			if e, ok := errors.AsType[*gamenet.PeerError](cause); !ok || e.Reason != "the service is closing" {
+			if e, ok := errors.AsType[*gamenet.PeerError](cause); !ok || e.Text != "the service is closing" {
 				t.Errorf("a client hears %v", cause)
 			}
 		}
@@ -357,9 +357,9 @@ func TestServiceReconnect(t *testing.T) {
 	_, players := startClient(t, server, gamenet.ClientConfig{Reconnect: &gamenet.Backoff{Initial: time.Millisecond}})
 	for i := range 5 {
 		session := next(t, next(t, joined).connected)
-		session.Disconnect(fmt.Sprint("round ", i))
+		session.Disconnect(gamenet.Reason{Text: fmt.Sprint("round ", i), Reconnect: true})
 		if e, ok := errors.AsType[*gamenet.PeerError](next(t, next(t, players).ended)); !ok ||
-			e.Reason != fmt.Sprint("round ", i) {
+			e.Text != fmt.Sprint("round ", i) {
 			t.Errorf("the client hears %v", e)
 		}
 	}

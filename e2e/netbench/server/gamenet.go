@@ -75,7 +75,7 @@ func (g *gamer) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 		return
 	}
 	if err := g.take(s, p); err != nil {
-		s.Disconnect(err.Error())
+		s.Disconnect(gamenet.Reason{Text: err.Error()})
 	}
 }
 

@@ -184,7 +184,7 @@ func (handler) OnConnected(*gamenet.Session) {}
 func (b handler) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 	message, err := protocol.FromServer(p.ID, p.Payload)
 	if err != nil {
-		s.Disconnect(err.Error())
+		s.Disconnect(gamenet.Reason{Text: err.Error()})
 		return
 	}
 	if echo, ok := message.(protocol.Echo); ok {

@@ -27,7 +27,7 @@ func (script) OnDisconnected(*gamenet.Session, error)    {}
 func (messages script) OnConnected(s *gamenet.Session) {
 	for _, m := range messages {
 		if m == nil {
-			s.Disconnect("that is all")
+			s.Disconnect(gamenet.Reason{Text: "that is all"})
 			return
 		}
 		_ = s.Send(gamenet.Packet{ID: m.ID(), Payload: m.Append(nil)})
@@ -156,7 +156,7 @@ func TestDisconnected(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = b.Until(t.Context(), func(World) bool { return false })
-	if told, ok := errors.AsType[*gamenet.PeerError](err); !ok || told.Reason != "that is all" {
+	if told, ok := errors.AsType[*gamenet.PeerError](err); !ok || told.Text != "that is all" {
 		t.Errorf("got %v", err)
 	}
 	if err := b.Leave(); err != nil {

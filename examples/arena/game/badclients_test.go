@@ -47,7 +47,7 @@ func (g *gossip) hearsWhy(reason string) {
 	g.t.Helper()
 	select {
 	case cause := <-g.ended:
-		if told, ok := errors.AsType[*gamenet.PeerError](cause); !ok || told.Reason != reason {
+		if told, ok := errors.AsType[*gamenet.PeerError](cause); !ok || told.Text != reason {
 			g.t.Errorf("disconnected because of %v, want %q", cause, reason)
 		}
 	case <-time.After(patience):

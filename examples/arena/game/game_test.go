@@ -119,7 +119,7 @@ func TestTerminateRemovesPlayers(t *testing.T) {
 		m.endWell()
 		<-bob.Done()
 		if reason, ok := errors.AsType[*gamenet.PeerError](bob.Err()); !ok ||
-			reason.Reason != "the game server is ending" {
+			reason.Text != "the game server is ending" {
 			t.Errorf("the player was told %v", bob.Err())
 		}
 	})

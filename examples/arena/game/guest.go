@@ -27,7 +27,7 @@ func (p *guest) OnPacket(s *gamenet.Session, packet gamenet.Packet) {
 	if err != nil {
 		p.expelled = true
 		p.game.out.line("LogNet: Player %d is disconnected: %v", p.number, err)
-		s.Disconnect(err.Error())
+		s.Disconnect(gamenet.Reason{Text: err.Error()})
 		return
 	}
 	p.play(s, message)
@@ -49,7 +49,7 @@ func (p *guest) play(s *gamenet.Session, message protocol.Message) {
 		answer(s, protocol.Echo(m))
 	case protocol.Leave:
 		p.goodbye = true
-		s.Disconnect("")
+		s.Disconnect(gamenet.Reason{})
 	}
 }
 
@@ -74,4 +74,6 @@ func (p *guest) OnDisconnected(_ *gamenet.Session, cause error) {
 	g.settle()
 }
 
-func (p *guest) OnClosing(s *gamenet.Session) { s.Disconnect("the game server is ending") }
+func (p *guest) OnClosing(s *gamenet.Session) {
+	s.Disconnect(gamenet.Reason{Text: "the game server is ending"})
+}
