@@ -26,7 +26,7 @@ type Config struct {
 
 	// QueueBytes and QueuePackets limit the send queue of one session; default 1 MiB and 1,024 packets.
 	QueueBytes, QueuePackets int
-	// WhenFull is the policy for a packet sent when the queue is full; default Disconnect.
+	// WhenFull is the policy for a packet sent when the queue is full; default FullDisconnect.
 	WhenFull FullPolicy
 	// FlushDelay gathers packets: a packet sent within FlushDelay of the last write waits for at most that time, so
 	// that one write sends all that are queued. 0 writes each packet at once, unless a write to that session is in
@@ -66,17 +66,17 @@ type Config struct {
 type FullPolicy int
 
 const (
-	// Disconnect ends the session with ErrSlowConsumer, which Send also returns.
-	Disconnect FullPolicy = iota
-	// DropNewest does not queue the packet: Send returns ErrDropped.
-	DropNewest
-	// DropOldest drops the packets that have waited longest. Send returns nil; Session.Stats and Metrics count the
+	// FullDisconnect ends the session with ErrSlowConsumer, which Send also returns.
+	FullDisconnect FullPolicy = iota
+	// FullDropNewest does not queue the packet: Send returns ErrDropped.
+	FullDropNewest
+	// FullDropOldest drops the packets that have waited longest. Send returns nil; Session.Stats and Metrics count the
 	// dropped packets. If that cannot free enough space, because the queue is being written, the packet itself is
 	// dropped: Send returns ErrDropped.
-	DropOldest
-	// Block waits for space. If the peer reads nothing, the session ends after WriteTimeout, and the wait with it. That
-	// also happens when both sides wait for space in OnPacket, because neither reads meanwhile.
-	Block
+	FullDropOldest
+	// FullBlock waits for space. If the peer reads nothing, the session ends after WriteTimeout, and the wait with it.
+	// That also happens when both sides wait for space in OnPacket, because neither reads meanwhile.
+	FullBlock
 )
 
 // ServerConfig configures a ServerService.
@@ -192,7 +192,7 @@ func (c *Config) validate(server bool) error {
 			return configError(d.field, "%v is negative", d.value)
 		}
 	}
-	if c.WhenFull < Disconnect || c.WhenFull > Block {
+	if c.WhenFull < FullDisconnect || c.WhenFull > FullBlock {
 		return configError("WhenFull", "%d is not a policy", c.WhenFull)
 	}
 	if c.PingInterval > 0 && !c.Codec.HasIDs() {

@@ -14,7 +14,7 @@
 //	}
 //
 //	func run(ctx context.Context) error {
-//		room := gamenet.NewGroup()
+//		room := new(gamenet.Group)
 //		server, err := gamenet.NewServer(gamenet.ServerConfig{
 //			Config: gamenet.Config{
 //				Address:    ":7777",
@@ -84,14 +84,14 @@
 //
 // The queue holds at most Config.QueueBytes and Config.QueuePackets. Config.WhenFull is the policy for a full queue:
 //
-//	Disconnect   the session ends; Send returns ErrSlowConsumer (the default)
-//	DropNewest   the packet is dropped; Send returns ErrDropped
-//	DropOldest   the oldest packets in the queue are dropped; Send returns nil
-//	Block        Send waits for space
+//	FullDisconnect   the session ends; Send returns ErrSlowConsumer (the default)
+//	FullDropNewest   the packet is dropped; Send returns ErrDropped
+//	FullDropOldest   the oldest packets in the queue are dropped; Send returns nil
+//	FullBlock        Send waits for space
 //
-// Disconnect suits packets that depend on one another, the Drop policies suit states of which only the latest matters,
-// and Block suits tools; a room that blocks waits for its slowest player. [Session.SendContext] waits whatever the
-// policy. [Session.Stats] and [Metrics] count the dropped packets.
+// FullDisconnect suits packets that depend on one another, the Drop policies suit states of which only the latest
+// matters, and FullBlock suits tools; a room that blocks waits for its slowest player. [Session.SendContext] waits
+// whatever the policy. [Session.Stats] and [Metrics] count the dropped packets.
 //
 // [Group.Broadcast] encodes a packet once for all members. A [Frame] holds several encoded packets, a whole tick for
 // example, and is sent to any number of sessions without being copied. Sessions leave their groups when they end.
@@ -143,7 +143,7 @@
 //   - QueueBytes times MaxSessions bounds the memory held for players who do not read. An idle session has no buffers.
 //   - Each connection is an open file: raise the limit (ulimit -n, LimitNOFILE) above MaxSessions, with a margin for
 //     the rest of the process. A server that reaches the limit accepts again when files are closed.
-//   - A game loop that must not block uses the default policy or one that drops, never Block.
+//   - A game loop that must not block uses the default policy or one that drops, never FullBlock.
 //   - Metrics cost little; package gamenet/netmetrics exports them to Prometheus.
 //
 // # Out of scope

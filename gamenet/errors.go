@@ -34,8 +34,8 @@ var (
 
 	// ErrClosed: the session is not connected yet, or has ended.
 	ErrClosed = errors.New("gamenet: the session is closed")
-	// ErrDropped: the packet was not queued, because the queue is full and the policy is DropNewest, or DropOldest and
-	// nothing could be dropped.
+	// ErrDropped: the packet was not queued, because the queue is full and the policy is FullDropNewest, or
+	// FullDropOldest and nothing could be dropped.
 	ErrDropped = errors.New("gamenet: the send queue is full, the packet was dropped")
 	// ErrPacketTooLarge: the packet has more than Config.MaxPacket bytes, or more than a datagram holds.
 	ErrPacketTooLarge = errors.New("gamenet: packet too large")

@@ -20,7 +20,7 @@ func tick(server *gamenet.ServerService, room *gamenet.Group, places []byte, sai
 			return err
 		}
 	}
-	fmt.Println(frame.Packets(), "packets,", frame.Len(), "bytes with their headers of 4")
+	fmt.Println(frame.Len(), "bytes with their headers of 4")
 	return room.BroadcastFrame(frame)
 }
 
@@ -28,12 +28,12 @@ func ExampleFrame() {
 	ctx, stop := context.WithCancel(context.Background())
 	err := serve(ctx, "127.0.0.1:0", func(server *gamenet.ServerService) {
 		defer stop()
-		if err := tick(server, gamenet.NewGroup(), make([]byte, 48), []string{"hello", "hi"}); err != nil {
+		if err := tick(server, new(gamenet.Group), make([]byte, 48), []string{"hello", "hi"}); err != nil {
 			fmt.Println(err)
 		}
 	})
 	if err != nil {
 		fmt.Println(err)
 	}
-	// Output: 3 packets, 67 bytes with their headers of 4
+	// Output: 67 bytes with their headers of 4
 }

@@ -21,7 +21,7 @@ func (p player) OnDisconnected(s *gamenet.Session, cause error) {
 
 // serve is a whole server, which runs until ctx is done.
 func serve(ctx context.Context, address string, ready func(*gamenet.ServerService)) error {
-	room := gamenet.NewGroup()
+	room := new(gamenet.Group)
 	server, err := gamenet.NewServer(gamenet.ServerConfig{
 		Config: gamenet.Config{
 			Address:    address,

@@ -274,7 +274,7 @@ func TestCloseDuringSend(t *testing.T) {
 		"disconnect": func(s *Session) { s.Disconnect(Reason{Text: "now"}) },
 		"cut":        func(s *Session) { s.cut(ErrLost) },
 	} {
-		for policy := Disconnect; policy <= Block; policy++ {
+		for policy := FullDisconnect; policy <= FullBlock; policy++ {
 			t.Run(fmt.Sprint(name, "/", policy), func(t *testing.T) {
 				const sessions, senders, packets = 4, 8, 200
 				seen := newDiary()

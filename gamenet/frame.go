@@ -47,9 +47,6 @@ func newFrame(codec Codec, max, n int) *Frame {
 	return f
 }
 
-// NewFrame returns an empty frame for packets of at most max bytes, header included. The caller must Release it.
-func NewFrame(codec Codec, max int) *Frame { return newFrame(codec, max, smallestFrame) }
-
 // Append encodes a packet after the previous ones. If it fails, with ErrPacketTooLarge, ErrNoID or ErrReservedID, the
 // frame is unchanged.
 func (f *Frame) Append(p Packet) error {
@@ -86,9 +83,6 @@ func (f *Frame) grow(n int) {
 
 // Len is the number of encoded bytes.
 func (f *Frame) Len() int { return len(f.bytes) }
-
-// Packets is the number of packets.
-func (f *Frame) Packets() int { return f.packets }
 
 // Retain adds a reference, which needs one more Release.
 func (f *Frame) Retain() { f.refs.Add(1) }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestFrame(t *testing.T) {
-	f := NewFrame(U16{}, 1000)
+	f := newFrame(U16{}, 1000, smallestFrame)
 	defer f.Release()
 	var want []byte
 	for i := range 300 { // beyond the first buffer
@@ -22,8 +22,8 @@ func TestFrame(t *testing.T) {
 		}
 		want = append(want, encode(t, p)...)
 	}
-	if f.Packets() != 300 || f.Len() != len(want) || !bytes.Equal(f.bytes, want) {
-		t.Errorf("%d packets in %d bytes", f.Packets(), f.Len())
+	if f.packets != 300 || f.Len() != len(want) || !bytes.Equal(f.bytes, want) {
+		t.Errorf("%d packets in %d bytes", f.packets, f.Len())
 	}
 	for _, c := range []struct {
 		p    Packet
@@ -36,7 +36,7 @@ func TestFrame(t *testing.T) {
 			t.Errorf("got %v, want %v", err, c.want)
 		}
 	}
-	if f.Packets() != 300 || !bytes.Equal(f.bytes, want) {
+	if f.packets != 300 || !bytes.Equal(f.bytes, want) {
 		t.Error("a packet that was refused changed the frame")
 	}
 }
@@ -44,7 +44,7 @@ func TestFrame(t *testing.T) {
 // TestFrameReleasedTooOften: a mistake that would send one player another's bytes
 // is loud.
 func TestFrameReleasedTooOften(t *testing.T) {
-	f := NewFrame(U16{}, 1<<20)
+	f := newFrame(U16{}, 1<<20, smallestFrame)
 	if err := f.Append(Packet{1, make([]byte, 60_000)}); err != nil {
 		t.Fatal(err)
 	}
@@ -64,15 +64,15 @@ func TestFrameReleasedTooOften(t *testing.T) {
 // begins empty.
 func TestFrameIsUsedAgain(t *testing.T) {
 	for range 1_000 { // a pool may forget, not always
-		f := NewFrame(U16{}, 1000)
+		f := newFrame(U16{}, 1000, smallestFrame)
 		if err := f.Append(Packet{1, []byte("first")}); err != nil {
 			t.Fatal(err)
 		}
 		f.Release()
-		g := NewFrame(U32{}, 1000)
+		g := newFrame(U32{}, 1000, smallestFrame)
 		same := f == g
-		if g.Len() != 0 || g.Packets() != 0 || g.codec != (U32{}) {
-			t.Fatalf("a new frame has %d bytes in %d packets", g.Len(), g.Packets())
+		if g.Len() != 0 || g.packets != 0 || g.codec != (U32{}) {
+			t.Fatalf("a new frame has %d bytes in %d packets", g.Len(), g.packets)
 		}
 		g.Release()
 		if same {
@@ -99,7 +99,7 @@ func TestFrameClasses(t *testing.T) {
 func TestFrameShared(t *testing.T) {
 	const players, frames, packets = 20, 100, 5
 	seen := newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), WhenFull: Block}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), WhenFull: FullBlock}})
 	var want bytes.Buffer
 	for i := range frames {
 		for k := range packets {
@@ -107,7 +107,7 @@ func TestFrameShared(t *testing.T) {
 		}
 	}
 	var reading sync.WaitGroup
-	g := NewGroup()
+	g := new(Group)
 	for range players {
 		conn := dial(t, server)
 		g.Add(await(t, "a session", seen.onOpen))
@@ -150,7 +150,7 @@ func TestFrameShared(t *testing.T) {
 func TestFramesAreGivenBack(t *testing.T) {
 	s, conn := gated(t, Config{})
 	stuck(t, s, conn)
-	f := NewFrame(U16{}, 1000)
+	f := newFrame(U16{}, 1000, smallestFrame)
 	if err := f.Append(Packet{1, []byte("never")}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,9 +16,6 @@ type Group struct {
 	snapshot []*Session // copy of members, never modified; nil after a change
 }
 
-// NewGroup returns an empty group.
-func NewGroup() *Group { return new(Group) }
-
 // Add adds a session; it reports false if the session has ended or is a member.
 func (g *Group) Add(s *Session) bool {
 	s.groupsMu.Lock()
@@ -106,8 +103,8 @@ func (g *Group) Members() []*Session {
 }
 
 // Broadcast sends a packet to all sessions; it is encoded once for the sessions of one service. It sends to all even if
-// some fail, and joins their errors without ErrClosed, because sessions may end at any time. With the policy Block a
-// slow session delays the rest.
+// some fail, and joins their errors without ErrClosed, because sessions may end at any time. With the policy FullBlock
+// a slow session delays the rest.
 func (g *Group) Broadcast(p Packet) error {
 	return broadcast(g.Members(), p)
 }

@@ -12,7 +12,7 @@ import (
 func TestGroupMembers(t *testing.T) {
 	seen := newDiary()
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen)}})
-	g := NewGroup()
+	g := new(Group)
 	if g.Len() != 0 || len(g.Members()) != 0 || g.Broadcast(Packet{ID: 1}) != nil {
 		t.Error("a new group is not empty")
 	}
@@ -39,7 +39,7 @@ func TestGroupMembers(t *testing.T) {
 			t.Errorf("session %d is missing", s.ID())
 		}
 	}
-	if other := NewGroup(); !other.Add(sessions[1]) || !g.Has(sessions[1]) || !other.Remove(sessions[1]) ||
+	if other := new(Group); !other.Add(sessions[1]) || !g.Has(sessions[1]) || !other.Remove(sessions[1]) ||
 		!g.Has(sessions[1]) {
 		t.Error("a session cannot be in two groups")
 	}
@@ -51,7 +51,7 @@ func TestGroupMembers(t *testing.T) {
 // TestGroupLeavesByItself: a session has left its groups when its OnDisconnected
 // runs, and does not get into one any more.
 func TestGroupLeavesByItself(t *testing.T) {
-	rooms := []*Group{NewGroup(), NewGroup()}
+	rooms := []*Group{new(Group), new(Group)}
 	opened, ended := make(chan *Session, 2), make(chan *Session, 2)
 	h := &script{
 		connected: func(s *Session) {
@@ -106,7 +106,7 @@ func TestBroadcastEncodesOnce(t *testing.T) {
 	here, there := newDiary(), newDiary()
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(here), Codec: codec}})
 	startClient(t, server, ClientConfig{Config: Config{NewHandler: always(there)}, Sessions: players})
-	g := NewGroup()
+	g := new(Group)
 	for range players {
 		g.Add(await(t, "a session", here.onOpen))
 	}
@@ -135,11 +135,11 @@ func TestBroadcastEncodesOnce(t *testing.T) {
 // TestBroadcastWithFailures: what one member's queue says keeps nobody else from
 // hearing; members that have ended are no failure.
 func TestBroadcastWithFailures(t *testing.T) {
-	full, conn := gated(t, Config{WhenFull: DropNewest, QueuePackets: 1})
+	full, conn := gated(t, Config{WhenFull: FullDropNewest, QueuePackets: 1})
 	stuck(t, full, conn)
 	well, wellConn := gated(t, Config{})
 	gone, goneConn := gated(t, Config{})
-	g := NewGroup()
+	g := new(Group)
 	for _, s := range []*Session{gone, full, well} {
 		if !g.Add(s) {
 			t.Fatal("not added")
@@ -165,7 +165,7 @@ func TestBroadcastWithFailures(t *testing.T) {
 func TestGroupOfTwoServices(t *testing.T) {
 	short, shortConn := gated(t, Config{Codec: Varint{}})
 	long, longConn := gated(t, Config{Codec: U32{}})
-	g := NewGroup()
+	g := new(Group)
 	g.Add(short)
 	g.Add(long)
 	if err := g.Broadcast(Packet{Payload: []byte("hi")}); err != nil {
@@ -183,8 +183,8 @@ func TestGroupOfTwoServices(t *testing.T) {
 // hear everything in order.
 func TestGroupRace(t *testing.T) {
 	const broadcasts = 300
-	g, here := NewGroup(), newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(here), WhenFull: Block}})
+	g, here := new(Group), newDiary()
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(here), WhenFull: FullBlock}})
 	there := newDiary()
 	startClient(t, server, ClientConfig{Config: Config{NewHandler: always(there)}})
 	stays := await(t, "a session", here.onOpen)

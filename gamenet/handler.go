@@ -25,7 +25,7 @@ type SentHandler interface {
 	Handler
 	// OnSent is called after each write with the number of bytes written, headers included. Calls do not overlap one
 	// another and end before OnDisconnected; they may overlap OnPacket. OnSent must not wait for space in the queue
-	// (Block, SendContext): nothing is written before it returns.
+	// (FullBlock, SendContext): nothing is written before it returns.
 	OnSent(s *Session, bytes int)
 }
 

@@ -81,7 +81,7 @@ func TestOrder(t *testing.T) {
 			judge := newReferee(t)
 			sc, cc := ServerConfig{}, ClientConfig{}
 			use(&sc.Config, &cc.Config)
-			sc.NewHandler, sc.WhenFull = always(judge), Block
+			sc.NewHandler, sc.WhenFull = always(judge), FullBlock
 			last := -1
 			judge.packet = func(_ *Session, p Packet) {
 				var i int

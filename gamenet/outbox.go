@@ -104,7 +104,7 @@ func (o *outbox) tail(cfg *Config, n int) *Frame {
 	if o.corked || cfg.FlushDelay > 0 {
 		size = max(n, gatheringTail)
 	}
-	if last := len(o.frames) - 1; last >= 0 && o.frames[last].private && cfg.WhenFull != DropOldest {
+	if last := len(o.frames) - 1; last >= 0 && o.frames[last].private && cfg.WhenFull != FullDropOldest {
 		f := o.frames[last]
 		if len(f.bytes)+n <= cap(f.bytes) {
 			return f
@@ -162,15 +162,15 @@ func (s *Session) admit(ctx context.Context, policy FullPolicy, n, k int) error 
 				cfg.QueueBytes, cfg.QueuePackets)
 		}
 		switch policy {
-		case Disconnect:
+		case FullDisconnect:
 			return ErrSlowConsumer
-		case DropOldest:
+		case FullDropOldest:
 			if dropped := o.dropOldest(cfg, n, k); dropped > 0 {
 				s.lost(dropped)
 				return nil
 			}
 			fallthrough // too much of the queue is being written
-		case DropNewest:
+		case FullDropNewest:
 			s.lost(k)
 			return ErrDropped
 		default:

@@ -21,12 +21,12 @@ func (s *Session) SendContext(ctx context.Context, p Packet) error {
 	if p.ID >= FirstReservedID && s.service.ids {
 		return ErrReservedID
 	}
-	return s.queue(ctx, Block, p)
+	return s.queue(ctx, FullBlock, p)
 }
 
 // sendControl queues a packet with a reserved id, or drops it if the queue is full.
 func (s *Session) sendControl(p Packet) error {
-	return s.queue(context.Background(), DropNewest, p)
+	return s.queue(context.Background(), FullDropNewest, p)
 }
 
 // queue encodes a packet into the queue. The common case is handled here with few calls, because deeper stacks would
@@ -110,7 +110,7 @@ func (s *Session) sendFrame(ctx context.Context, policy FullPolicy, f *Frame) er
 	return nil
 }
 
-// refused ends the session if the policy is Disconnect and the queue is full. It returns err.
+// refused ends the session if the policy is FullDisconnect and the queue is full. It returns err.
 func (s *Session) refused(err error) error {
 	if err == ErrSlowConsumer {
 		s.cut(err)

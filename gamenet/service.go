@@ -120,7 +120,9 @@ func (s *service) Broadcast(p Packet) error {
 }
 
 // NewFrame returns an empty frame with the codec of the service. The caller must Release it.
-func (s *service) NewFrame() *Frame { return NewFrame(s.cfg.Codec, s.cfg.MaxPacket) }
+func (s *service) NewFrame() *Frame {
+	return newFrame(s.cfg.Codec, s.cfg.MaxPacket, smallestFrame)
+}
 
 // encode is Append of the codec. U16, the default, is called directly for speed.
 func (s *service) encode(dst []byte, p Packet) ([]byte, error) {

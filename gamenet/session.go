@@ -70,9 +70,6 @@ func (s *Session) ID() uint64 { return s.id }
 // RemoteAddr returns the address of the other side.
 func (s *Session) RemoteAddr() net.Addr { return s.conn.RemoteAddr() }
 
-// LocalAddr returns the address of this side.
-func (s *Session) LocalAddr() net.Addr { return s.conn.LocalAddr() }
-
 // Conn returns the connection, for details of its transport such as the TLS state. The caller must not read, write or
 // close it.
 func (s *Session) Conn() Conn { return s.conn }

@@ -102,8 +102,8 @@ func TestPolicies(t *testing.T) {
 		fails  error // what the packets that find no place hear
 		want   []int // what arrives of 0 to 9
 	}{
-		{DropNewest, ErrDropped, []int{0, 1, 2, 3}},
-		{DropOldest, nil, []int{0, 7, 8, 9}}, // 0 is being written
+		{FullDropNewest, ErrDropped, []int{0, 1, 2, 3}},
+		{FullDropOldest, nil, []int{0, 7, 8, 9}}, // 0 is being written
 	} {
 		t.Run(fmt.Sprint(c.policy), func(t *testing.T) {
 			m := new(counts)
@@ -148,7 +148,7 @@ func TestPolicyDisconnect(t *testing.T) {
 }
 
 func TestPolicyBlock(t *testing.T) {
-	s, conn := gated(t, Config{WhenFull: Block, QueuePackets: 4})
+	s, conn := gated(t, Config{WhenFull: FullBlock, QueuePackets: 4})
 	stuck(t, s, conn)
 	const senders, each = 8, 50
 	var sending sync.WaitGroup
@@ -182,7 +182,7 @@ func TestPolicyBlock(t *testing.T) {
 
 // TestSendContext waits whatever the policy, as long as its context says.
 func TestSendContext(t *testing.T) {
-	for policy := Disconnect; policy <= Block; policy++ {
+	for policy := FullDisconnect; policy <= FullBlock; policy++ {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
 			s, conn := gated(t, Config{WhenFull: policy, QueuePackets: 1})
 			stuck(t, s, conn)
@@ -220,7 +220,7 @@ func TestSendContext(t *testing.T) {
 // TestDropOldestOnlyIfEnough: packets are not dropped for one that finds no place
 // even so.
 func TestDropOldestOnlyIfEnough(t *testing.T) {
-	s, conn := gated(t, Config{WhenFull: DropOldest, MaxPacket: 1000, QueueBytes: 1000})
+	s, conn := gated(t, Config{WhenFull: FullDropOldest, MaxPacket: 1000, QueueBytes: 1000})
 	if err := s.Send(Packet{ID: 1, Payload: make([]byte, 700)}); err != nil {
 		t.Fatal(err)
 	}
@@ -248,11 +248,11 @@ func TestDropOldestOnlyIfEnough(t *testing.T) {
 
 // TestDropOldestFrames: frames are dropped whole, and counted in packets.
 func TestDropOldestFrames(t *testing.T) {
-	s, conn := gated(t, Config{WhenFull: DropOldest, QueuePackets: 10})
+	s, conn := gated(t, Config{WhenFull: FullDropOldest, QueuePackets: 10})
 	stuck(t, s, conn)
 	frames := make([]*Frame, 4)
 	for i := range frames {
-		frames[i] = NewFrame(U16{}, 1000)
+		frames[i] = newFrame(U16{}, 1000, smallestFrame)
 		for k := range 3 {
 			if err := frames[i].Append(number(10*(i+1) + k)); err != nil {
 				t.Fatal(err)
@@ -274,7 +274,7 @@ func TestDropOldestFrames(t *testing.T) {
 	if got := s.Stats(); got.Dropped != 6 || got.QueuedPackets != 8 {
 		t.Errorf("%+v", got)
 	}
-	large := NewFrame(U16{}, 1000)
+	large := newFrame(U16{}, 1000, smallestFrame)
 	for range 11 {
 		if err := large.Append(number(0)); err != nil {
 			t.Fatal(err)
@@ -300,7 +300,7 @@ func TestDropOldestFrames(t *testing.T) {
 // TestInvalidPacketCostsNothing: a packet that could never be sent neither ends a
 // session whose queue is full, nor drops others, nor waits.
 func TestInvalidPacketCostsNothing(t *testing.T) {
-	for policy := Disconnect; policy <= Block; policy++ {
+	for policy := FullDisconnect; policy <= FullBlock; policy++ {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
 			s, conn := gated(t, Config{WhenFull: policy, MaxPacket: 100, QueuePackets: 2})
 			stuck(t, s, conn)
@@ -317,7 +317,7 @@ func TestInvalidPacketCostsNothing(t *testing.T) {
 				{Packet{ID: FirstReservedID}, ErrReservedID},
 			} {
 				send := func() error { return s.Send(p.Packet) }
-				if policy == Block {
+				if policy == FullBlock {
 					send = func() error { return s.SendContext(ctx, p.Packet) }
 				}
 				if err := send(); !errors.Is(err, p.want) {
@@ -394,7 +394,7 @@ func TestFailedWriteIsTheLast(t *testing.T) {
 // what was sent but for what was reported as dropped.
 func TestNeverReads(t *testing.T) {
 	const queue = 64 << 10
-	for _, policy := range []FullPolicy{DropNewest, DropOldest} {
+	for _, policy := range []FullPolicy{FullDropNewest, FullDropOldest} {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
 			seen := newDiary()
 			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), WhenFull: policy,
@@ -417,7 +417,7 @@ func TestNeverReads(t *testing.T) {
 				}
 			}
 			dropped := int(s.Stats().Dropped)
-			if policy == DropNewest && refused != dropped {
+			if policy == FullDropNewest && refused != dropped {
 				t.Errorf("%d sends answered ErrDropped, %d are counted", refused, dropped)
 			}
 			s.Disconnect(Reason{})
@@ -462,7 +462,7 @@ func TestWriteTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seen := newDiary()
 			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Transport: transport,
-				WhenFull: Block, WriteTimeout: 50 * time.Millisecond}})
+				WhenFull: FullBlock, WriteTimeout: 50 * time.Millisecond}})
 			conn := dial(t, server)
 			if name == "tls" {
 				if err := tls.Client(conn, named(clientTLS)).HandshakeContext(t.Context()); err != nil {

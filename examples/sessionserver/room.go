@@ -29,7 +29,7 @@ func open(ctx context.Context, host *gameserver.Host, flags gameserver.Args) (*r
 	if !flags.HasPort {
 		flags.Port = defaultPort
 	}
-	r := &room{host: host, players: gamenet.NewGroup()}
+	r := &room{host: host, players: new(gamenet.Group)}
 	var err error
 	r.admission, err = handshake.NewServer(handshake.ServerConfig{Version: version, Admit: r.admit, Resume: true})
 	if err != nil {

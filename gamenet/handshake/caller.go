@@ -27,8 +27,8 @@ func (c *caller) Unwrap() gamenet.Handler {
 
 func (c *caller) OnConnected(s *gamenet.Session) {
 	c.session = s
-	hello := Hello{Version: c.cfg.Version, Nonce: c.nonce, Ticket: c.cfg.Ticket, Data: c.cfg.Data}
-	err := s.Send(gamenet.Packet{ID: IDHello, Payload: appendHello(nil, hello)})
+	hello := Hello{version: c.cfg.Version, nonce: c.nonce, Ticket: c.cfg.Ticket, Data: c.cfg.Data}
+	err := s.Send(gamenet.Packet{ID: idHello, Payload: appendHello(nil, hello)})
 	if err != nil && !errors.Is(err, gamenet.ErrClosed) { // OnDisconnected reports ErrClosed
 		c.fail(s, fmt.Errorf("handshake: Hello: %w", err))
 	}
@@ -50,9 +50,9 @@ func (c *caller) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 // answer handles the answer of the server.
 func (c *caller) answer(s *gamenet.Session, p gamenet.Packet) error {
 	switch p.ID {
-	case IDWelcome:
+	case idWelcome:
 		return c.welcome(s, p.Payload)
-	case IDRefusal:
+	case idRefusal:
 		refusal, err := readRefusal(p.Payload)
 		if err != nil {
 			return err

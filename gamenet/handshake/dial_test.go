@@ -46,7 +46,7 @@ func send(s *gamenet.Session, id uint16, payload string) {
 
 // sendWelcome answers Hello.
 func sendWelcome(s *gamenet.Session, hello Hello) {
-	send(s, IDWelcome, string(appendWelcome(nil, hello.Nonce, nil)))
+	send(s, idWelcome, string(appendWelcome(nil, hello.nonce, nil)))
 }
 
 // TestOddAnswers gets answers that make no sense: Dial fails, and the game hears
@@ -57,14 +57,14 @@ func TestOddAnswers(t *testing.T) {
 		text   string
 	}{
 		"somebody else's": {func(s *gamenet.Session, h Hello) {
-			send(s, IDWelcome, string(appendWelcome(nil, h.Nonce+1, nil)))
+			send(s, idWelcome, string(appendWelcome(nil, h.nonce+1, nil)))
 		}, "Welcome is for somebody else"},
-		"half a Welcome": {func(s *gamenet.Session, _ Hello) { send(s, IDWelcome, "1234") }, "Welcome is too short"},
+		"half a Welcome": {func(s *gamenet.Session, _ Hello) { send(s, idWelcome, "1234") }, "Welcome is too short"},
 		"much data": {func(s *gamenet.Session, h Hello) {
-			send(s, IDWelcome, string(appendWelcome(nil, h.Nonce, make([]byte, MaxData+1))))
+			send(s, idWelcome, string(appendWelcome(nil, h.nonce, make([]byte, MaxData+1))))
 		}, "the data of Welcome has 513 bytes"},
-		"no refusal": {func(s *gamenet.Session, _ Hello) { send(s, IDRefusal, "") }, "the refusal is empty"},
-		"a Hello": {func(s *gamenet.Session, _ Hello) { send(s, IDHello, "") },
+		"no refusal": {func(s *gamenet.Session, _ Hello) { send(s, idRefusal, "") }, "the refusal is empty"},
+		"a Hello": {func(s *gamenet.Session, _ Hello) { send(s, idHello, "") },
 			"a server does not send packets of id 0xffe0"},
 		"an id in reserve": {func(s *gamenet.Session, _ Hello) { send(s, LastID, "") },
 			"a server does not send packets of id 0xffef"},
@@ -164,7 +164,7 @@ func TestWelcomedTwice(t *testing.T) {
 // refuse.
 func TestWelcomed(t *testing.T) {
 	cfg := act(t, func(s *gamenet.Session, h Hello) {
-		send(s, IDWelcome, string(appendWelcome(nil, h.Nonce, []byte("map=harbour"))))
+		send(s, idWelcome, string(appendWelcome(nil, h.nonce, []byte("map=harbour"))))
 	})
 	cfg.NewHandler = nil
 	var data string

@@ -98,7 +98,7 @@ func (e *entrant) enter(s *gamenet.Session, p gamenet.Packet) {
 	e.handler = admission.Handler
 	e.mu.Unlock()
 	e.server.admitted(e.holder)
-	welcome(s, hello.Nonce, admission.Data)
+	welcome(s, hello.nonce, admission.Data)
 	e.handler.OnConnected(s)
 }
 
@@ -106,7 +106,7 @@ func (e *entrant) enter(s *gamenet.Session, p gamenet.Packet) {
 func welcome(s *gamenet.Session, nonce uint64, data []byte) {
 	err := checkData("Welcome", data)
 	if err == nil {
-		err = s.Send(gamenet.Packet{ID: IDWelcome, Payload: appendWelcome(nil, nonce, data)})
+		err = s.Send(gamenet.Packet{ID: idWelcome, Payload: appendWelcome(nil, nonce, data)})
 	}
 	if err != nil && !errors.Is(err, gamenet.ErrClosed) {
 		answer(s, &RefusedError{Code: Other, Text: err.Error()})
@@ -122,7 +122,7 @@ func (e *entrant) refuse(s *gamenet.Session, why error) {
 // answer sends a refusal and ends the session.
 func answer(s *gamenet.Session, r *RefusedError) {
 	// If the refusal cannot be sent, the reason of Disconnect has the same code and text.
-	_ = s.Send(gamenet.Packet{ID: IDRefusal, Payload: appendRefusal(nil, r)})
+	_ = s.Send(gamenet.Packet{ID: idRefusal, Payload: appendRefusal(nil, r)})
 	s.Disconnect(r.reason())
 }
 

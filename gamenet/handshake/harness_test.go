@@ -198,7 +198,7 @@ func (h *host) raw(packets ...gamenet.Packet) *raw {
 func (r *raw) hears(code Code, text string) {
 	r.t.Helper()
 	refusal := await(r.t, "a packet", r.packets)
-	if want := appendRefusal(nil, &RefusedError{code, text}); refusal.ID != IDRefusal ||
+	if want := appendRefusal(nil, &RefusedError{code, text}); refusal.ID != idRefusal ||
 		!bytes.Equal(refusal.Payload, want) {
 		r.t.Errorf("heard %#x %q, want %q", refusal.ID, refusal.Payload, want)
 	}
@@ -242,7 +242,7 @@ func (r rawHandler) OnDisconnected(_ *gamenet.Session, cause error) { r.ended <-
 
 // helloPacket is a Hello on the wire.
 func helloPacket(h Hello) gamenet.Packet {
-	return gamenet.Packet{ID: IDHello, Payload: appendHello(nil, h)}
+	return gamenet.Packet{ID: idHello, Payload: appendHello(nil, h)}
 }
 
 // await receives from a channel.

@@ -18,9 +18,9 @@ const (
 	FirstID uint16 = 0xFFE0
 	LastID  uint16 = 0xFFEF
 
-	IDHello   uint16 = 0xFFE0 // player → server
-	IDWelcome uint16 = 0xFFE1 // server → player
-	IDRefusal uint16 = 0xFFE2 // server → player
+	idHello   uint16 = 0xFFE0 // player → server
+	idWelcome uint16 = 0xFFE1 // server → player
+	idRefusal uint16 = 0xFFE2 // server → player
 )
 
 // The limits of the fields, in bytes. With them the largest packet, a Hello, has 785 bytes, the header of gamenet.U16
@@ -28,7 +28,7 @@ const (
 const (
 	MaxTicket = 255
 	MaxData   = 512 // of Hello and of Welcome
-	MaxText   = 255 // of a refusal
+	maxText   = 255 // of a refusal
 )
 
 // format is the format of the handshake's own packets.
@@ -40,8 +40,8 @@ var ErrInvalid = errors.New("handshake: invalid packet")
 
 // A Hello is a player's request to join the game.
 type Hello struct {
-	Version uint32 // of the game's own protocol
-	Nonce   uint64 // copied into Welcome
+	version uint32 // of the game's own protocol
+	nonce   uint64 // copied into Welcome
 	Ticket  string // the player session id; "" without one. UTF-8 without control characters, at most MaxTicket bytes
 	Data    []byte // the game's own, such as a name or a team: at most MaxData bytes
 }
@@ -53,8 +53,8 @@ const helloHead = 1 + 4
 
 // appendHello adds the payload of a Hello whose ticket and data are valid.
 func appendHello(dst []byte, h Hello) []byte {
-	dst = order.AppendUint32(append(dst, format), h.Version)
-	dst = order.AppendUint64(dst, h.Nonce)
+	dst = order.AppendUint32(append(dst, format), h.version)
+	dst = order.AppendUint64(dst, h.nonce)
 	dst = append(append(dst, byte(len(h.Ticket))), h.Ticket...)
 	return append(dst, h.Data...)
 }
@@ -63,20 +63,20 @@ func appendHello(dst []byte, h Hello) []byte {
 // *RefusedError for another one. Other errors wrap ErrInvalid. The Hello does not alias the packet.
 func readHello(p gamenet.Packet, version uint32) (Hello, error) {
 	b := p.Payload
-	if p.ID != IDHello || len(b) < helloHead {
+	if p.ID != idHello || len(b) < helloHead {
 		return Hello{}, fmt.Errorf("%w: the first one must be Hello", ErrInvalid)
 	}
-	h := Hello{Version: order.Uint32(b[1:])}
+	h := Hello{version: order.Uint32(b[1:])}
 	switch {
-	case h.Version != version:
-		return h, refusedf(VersionMismatch, "this server speaks version %d of the protocol, not %d", version, h.Version)
+	case h.version != version:
+		return h, refusedf(VersionMismatch, "this server speaks version %d of the protocol, not %d", version, h.version)
 	case b[0] != format:
 		return h, refusedf(VersionMismatch, "this server speaks format %d of the handshake, not %d", format, b[0])
 	}
 	if b = b[helloHead:]; len(b) < 8+1 {
 		return h, fmt.Errorf("%w: Hello is too short", ErrInvalid)
 	}
-	h.Nonce, b = order.Uint64(b), b[8:]
+	h.nonce, b = order.Uint64(b), b[8:]
 	n := int(b[0])
 	if b = b[1:]; len(b) < n {
 		return h, fmt.Errorf("%w: Hello is too short for its ticket", ErrInvalid)
@@ -129,7 +129,7 @@ func readRefusal(payload []byte) (*RefusedError, error) {
 	if !r.Code.known() {
 		r.Code = Other
 	}
-	if len(r.Text) > MaxText || !plain(r.Text) {
+	if len(r.Text) > maxText || !plain(r.Text) {
 		return nil, fmt.Errorf("%w: the refusal's text is too long, not UTF-8, or has control characters", ErrInvalid)
 	}
 	return r, nil
@@ -141,7 +141,7 @@ func plain(text string) bool {
 }
 
 // clean returns a text that is valid in a refusal: without invalid UTF-8 and control characters, and truncated to
-// MaxText.
+// maxText.
 func clean(text string) string {
 	if !plain(text) {
 		text = strings.Map(func(r rune) rune {
@@ -151,10 +151,10 @@ func clean(text string) string {
 			return r
 		}, strings.ToValidUTF8(text, ""))
 	}
-	if len(text) <= MaxText {
+	if len(text) <= maxText {
 		return text
 	}
-	end := MaxText
+	end := maxText
 	for !utf8.RuneStart(text[end]) {
 		end--
 	}

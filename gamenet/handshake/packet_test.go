@@ -11,16 +11,16 @@ import (
 )
 
 var hellos = []Hello{
-	{Version: version},
-	{Version: version, Nonce: 0x0123456789abcdef, Ticket: "psess-1", Data: []byte("ada")},
-	{Version: version, Ticket: strings.Repeat("é", 127) + "x", Data: bytes.Repeat([]byte{0}, MaxData)},
+	{version: version},
+	{version: version, nonce: 0x0123456789abcdef, Ticket: "psess-1", Data: []byte("ada")},
+	{version: version, Ticket: strings.Repeat("é", 127) + "x", Data: bytes.Repeat([]byte{0}, MaxData)},
 }
 
 func TestHello(t *testing.T) {
 	for _, h := range hellos {
 		p := helloPacket(h)
-		if got, err := readHello(p, version); err != nil || got.Ticket != h.Ticket || got.Nonce != h.Nonce ||
-			got.Version != h.Version || !bytes.Equal(got.Data, h.Data) {
+		if got, err := readHello(p, version); err != nil || got.Ticket != h.Ticket || got.nonce != h.nonce ||
+			got.version != h.version || !bytes.Equal(got.Data, h.Data) {
 			t.Errorf("%+v became %+v, %v", h, got, err)
 		}
 		if size := 4 + len(p.Payload); size > 785 {
@@ -28,7 +28,7 @@ func TestHello(t *testing.T) {
 		}
 	}
 	const want = "\x01\x07\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x02abcd"
-	if got := string(appendHello(nil, Hello{Version: 7, Nonce: 2, Ticket: "ab", Data: []byte("cd")})); got != want {
+	if got := string(appendHello(nil, Hello{version: 7, nonce: 2, Ticket: "ab", Data: []byte("cd")})); got != want {
 		t.Errorf("a Hello is %q, want %q", got, want)
 	}
 }
@@ -41,19 +41,19 @@ func TestInvalidHello(t *testing.T) {
 		code    Code
 	}{
 		"another packet":               {1, head + "\x00", Invalid},
-		"an id of servers":             {IDWelcome, head + "\x00", Invalid},
-		"no bytes":                     {IDHello, "", Invalid},
-		"no version":                   {IDHello, "\x01\x07\x00\x00", Invalid},
-		"another version":              {IDHello, "\x01\x08\x00\x00\x00", VersionMismatch},
-		"another version, unknown":     {IDHello, "\x09\x08\x00\x00\x00" + strings.Repeat("x", 5000), VersionMismatch},
-		"another format":               {IDHello, "\x02\x07\x00\x00\x00" + "12345678\x00", VersionMismatch},
-		"no ticket":                    {IDHello, head, Invalid},
-		"half a nonce":                 {IDHello, head[:9], Invalid},
-		"half a ticket":                {IDHello, head + "\x03ab", Invalid},
-		"a ticket that is not UTF-8":   {IDHello, head + "\x01\xff", Invalid},
-		"a ticket with a line feed":    {IDHello, head + "\x02a\n", Invalid},
-		"more data than allowed":       {IDHello, head + "\x00" + strings.Repeat("x", MaxData+1), Invalid},
-		"a ticket that takes the data": {IDHello, head + "\xff" + strings.Repeat("x", 254), Invalid},
+		"an id of servers":             {idWelcome, head + "\x00", Invalid},
+		"no bytes":                     {idHello, "", Invalid},
+		"no version":                   {idHello, "\x01\x07\x00\x00", Invalid},
+		"another version":              {idHello, "\x01\x08\x00\x00\x00", VersionMismatch},
+		"another version, unknown":     {idHello, "\x09\x08\x00\x00\x00" + strings.Repeat("x", 5000), VersionMismatch},
+		"another format":               {idHello, "\x02\x07\x00\x00\x00" + "12345678\x00", VersionMismatch},
+		"no ticket":                    {idHello, head, Invalid},
+		"half a nonce":                 {idHello, head[:9], Invalid},
+		"half a ticket":                {idHello, head + "\x03ab", Invalid},
+		"a ticket that is not UTF-8":   {idHello, head + "\x01\xff", Invalid},
+		"a ticket with a line feed":    {idHello, head + "\x02a\n", Invalid},
+		"more data than allowed":       {idHello, head + "\x00" + strings.Repeat("x", MaxData+1), Invalid},
+		"a ticket that takes the data": {idHello, head + "\xff" + strings.Repeat("x", 254), Invalid},
 	} {
 		_, err := readHello(gamenet.Packet{ID: test.id, Payload: []byte(test.payload)}, version)
 		if err == nil || refusalFor(err).Code != test.code || (test.code == Invalid) != errors.Is(err, ErrInvalid) {
@@ -86,7 +86,7 @@ func TestRefusal(t *testing.T) {
 	if got, err := readRefusal([]byte("\xeenew")); err != nil || got.Code != Other || got.Text != "new" {
 		t.Errorf("a code of another time became %v, %v", got, err)
 	}
-	for _, payload := range []string{"", "\x01\xff", "\x01a\x1bb", "\x01" + strings.Repeat("x", MaxText+1)} {
+	for _, payload := range []string{"", "\x01\xff", "\x01a\x1bb", "\x01" + strings.Repeat("x", maxText+1)} {
 		if got, err := readRefusal([]byte(payload)); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q: got %v, %v", payload, got, err)
 		}
@@ -128,9 +128,9 @@ func TestRefusalFor(t *testing.T) {
 // FuzzHello decodes anything. What is a Hello has these very bytes.
 func FuzzHello(f *testing.F) {
 	for _, h := range hellos {
-		f.Add(IDHello, appendHello(nil, h))
+		f.Add(idHello, appendHello(nil, h))
 	}
-	f.Add(IDHello, []byte("\x02\x07\x00\x00\x00"))
+	f.Add(idHello, []byte("\x02\x07\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, id uint16, payload []byte) {
 		h, err := readHello(gamenet.Packet{ID: id, Payload: payload}, version)
 		if err != nil {
@@ -139,7 +139,7 @@ func FuzzHello(f *testing.F) {
 			}
 			return
 		}
-		if again := appendHello(nil, h); id != IDHello || !bytes.Equal(again, payload) {
+		if again := appendHello(nil, h); id != idHello || !bytes.Equal(again, payload) {
 			t.Errorf("%q is %+v, which is %q", payload, h, again)
 		}
 	})
@@ -169,7 +169,7 @@ func FuzzClean(f *testing.F) {
 	f.Add("hello\x00")
 	f.Add(strings.Repeat("é", 300))
 	f.Fuzz(func(t *testing.T, text string) {
-		if got := clean(text); len(got) > MaxText || !plain(got) {
+		if got := clean(text); len(got) > maxText || !plain(got) {
 			t.Errorf("%q became %q", text, got)
 		}
 	})

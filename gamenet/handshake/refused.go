@@ -48,7 +48,7 @@ func (c Code) known() bool { return c < codes }
 // returns the answer that the player received.
 type RefusedError struct {
 	Code Code
-	// for people: UTF-8 without control characters, at most MaxText bytes; the rest is removed before sending
+	// for people: UTF-8 without control characters, at most 255 bytes; the rest is removed before sending
 	Text string
 }
 

@@ -62,11 +62,11 @@ func TestResumeWhileAdmitting(t *testing.T) {
 		<-admit
 		return Admission{Handler: newDiary()}, nil
 	}})
-	r := h.raw(helloPacket(Hello{Version: version, Ticket: "psess-1"}))
+	r := h.raw(helloPacket(Hello{version: version, Ticket: "psess-1"}))
 	await(t, "Admit", admitting)
 	h.refuses(h.config("psess-1"), TicketInUse, "this player session is in use")
 	close(admit)
-	if p := await(t, "Welcome", r.packets); p.ID != IDWelcome {
+	if p := await(t, "Welcome", r.packets); p.ID != idWelcome {
 		t.Errorf("received %#x", p.ID)
 	}
 }

@@ -79,7 +79,7 @@ func TestEnter(t *testing.T) {
 		closeWithin(t, c)
 		player.wantEntries(t, "connected", "packet after Welcome", "packet hello", "closing", "disconnected")
 		inside.wantEntries(t, "connected", "packet hello", "disconnected")
-		if said.Version != version || said.Ticket != "psess-1" || string(said.Data) != "ada" || said.Nonce == 0 {
+		if said.version != version || said.Ticket != "psess-1" || string(said.Data) != "ada" || said.nonce == 0 {
 			t.Errorf("Admit saw %+v", said)
 		}
 		if len(h.refused) != 0 {
@@ -366,11 +366,11 @@ func TestGarbage(t *testing.T) {
 			text  string
 		}{
 			{gamenet.Packet{ID: 1, Payload: []byte("hello")}, "the first one must be Hello"},
-			{gamenet.Packet{ID: IDWelcome, Payload: make([]byte, 8)}, "the first one must be Hello"},
-			{gamenet.Packet{ID: IDHello}, "the first one must be Hello"},
-			{gamenet.Packet{ID: IDHello, Payload: []byte{format, version, 0, 0, 0, 1, 2}}, "Hello is too short"},
+			{gamenet.Packet{ID: idWelcome, Payload: make([]byte, 8)}, "the first one must be Hello"},
+			{gamenet.Packet{ID: idHello}, "the first one must be Hello"},
+			{gamenet.Packet{ID: idHello, Payload: []byte{format, version, 0, 0, 0, 1, 2}}, "Hello is too short"},
 		} {
-			r := h.raw(test.first, helloPacket(Hello{Version: version})) // which comes too late
+			r := h.raw(test.first, helloPacket(Hello{version: version})) // which comes too late
 			r.hears(Invalid, invalid+test.text)
 			if why := await(t, "Refused", h.refused); !errors.Is(why, ErrInvalid) {
 				t.Errorf("Refused heard %v", why)
@@ -382,12 +382,12 @@ func TestGarbage(t *testing.T) {
 // TestHandshakeAgain ends sessions that begin again, or use the handshake's ids.
 func TestHandshakeAgain(t *testing.T) {
 	for _, second := range []gamenet.Packet{
-		helloPacket(Hello{Version: version, Ticket: "psess-2"}), {ID: IDRefusal, Payload: []byte{1}}, {ID: LastID},
+		helloPacket(Hello{version: version, Ticket: "psess-2"}), {ID: idRefusal, Payload: []byte{1}}, {ID: LastID},
 	} {
 		d := newDiary()
 		h := serve(t, ServerConfig{Admit: admits(d, "")})
-		r := h.raw(helloPacket(Hello{Version: version, Nonce: 9, Ticket: "psess-1"}), second)
-		if p := await(t, "Welcome", r.packets); p.ID != IDWelcome || p.Payload[0] != 9 {
+		r := h.raw(helloPacket(Hello{version: version, nonce: 9, Ticket: "psess-1"}), second)
+		if p := await(t, "Welcome", r.packets); p.ID != idWelcome || p.Payload[0] != 9 {
 			t.Errorf("got %#x %q", p.ID, p.Payload)
 		}
 		r.endsWith("the handshake is over")
@@ -423,7 +423,7 @@ func TestHangUpDuringAdmit(t *testing.T) {
 			<-answer
 			return Admission{Handler: d}, nil
 		}})
-		r := h.raw(helloPacket(Hello{Version: version, Ticket: "psess-1"}))
+		r := h.raw(helloPacket(Hello{version: version, Ticket: "psess-1"}))
 		await(t, "Admit", asked)
 		r.cut()
 		close(answer)
@@ -449,7 +449,7 @@ func TestCloseDuringAdmit(t *testing.T) {
 				}
 				return Admission{}, ctx.Err()
 			}})
-			r := h.raw(helloPacket(Hello{Version: version, Ticket: "psess-1"}))
+			r := h.raw(helloPacket(Hello{version: version, Ticket: "psess-1"}))
 			await(t, "Admit", asked)
 			h.StopAdmitting()
 			if !stubborn {

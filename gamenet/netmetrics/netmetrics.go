@@ -12,7 +12,9 @@
 //	gamenet_sessions_accepted_total          accepted sessions
 //	gamenet_sessions_active                  current sessions
 //	gamenet_sessions_refused_total{reason}   rejected connections: full, full_address, service_closed, other
-//	gamenet_sessions_closed_total{reason}    ended sessions: see Reasons
+//	gamenet_sessions_closed_total{reason}    ended sessions: handshake, peer_closed,
+//	                                         disconnected, service_closed, frame, slow_consumer, idle,
+//	                                         first_packet, write_timeout, lost, panic, other
 //	gamenet_bytes_total{direction}           headers included: in, out
 //	gamenet_packets_total{direction}         in, out
 //	gamenet_packets_dropped_total            packets dropped because of full queues
@@ -87,7 +89,7 @@ func (m *Metrics) makeSessions() {
 	for _, reason := range refusals() {
 		m.refused.WithLabelValues(reason)
 	}
-	for _, reason := range Reasons() {
+	for _, reason := range reasons() {
 		m.closed.WithLabelValues(reason)
 	}
 }

@@ -201,8 +201,8 @@ func TestReason(t *testing.T) {
 		if got != want {
 			t.Errorf("%v is %q, want %q", cause, got, want)
 		}
-		if !slices.Contains(Reasons(), got) {
-			t.Errorf("%q is not in Reasons", got)
+		if !slices.Contains(reasons(), got) {
+			t.Errorf("%q is not one of the reasons", got)
 		}
 	}
 	for cause, want := range map[error]string{

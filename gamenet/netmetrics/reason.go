@@ -37,9 +37,9 @@ var refusalCauses = []namedCause{
 	{gamenet.ErrServiceClosed, "service_closed"},
 }
 
-// Reasons returns all values of the label reason of gamenet_sessions_closed_total. That metric also counts sessions
+// reasons returns all values of the label reason of gamenet_sessions_closed_total. That metric also counts sessions
 // that never connected, whose handshake failed or whose factory returned no handler ("other").
-func Reasons() []string { return names(causes, panicked, other) }
+func reasons() []string { return names(causes, panicked, other) }
 
 func refusals() []string { return names(refusalCauses, other) }
 

@@ -54,7 +54,7 @@ func serverConfig(given *quicgo.Config) *quicgo.Config {
 	c.Allow0RTT = false
 	c.MaxIncomingStreams = 1
 	c.MaxIncomingUniStreams = -1
-	c.RequireStreamCreditRelease = false // Conn.linger waits for the credit
+	c.RequireStreamCreditRelease = false // connection.linger waits for the credit
 	if choose := c.GetConfigForClient; choose != nil {
 		c.GetConfigForClient = func(info *quicgo.ClientInfo) (*quicgo.Config, error) {
 			chosen, err := choose(info)

@@ -15,10 +15,10 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// Conn is the connection of one session; Session.Conn returns it. Read and Write use its stream. Errors are io.EOF when
-// the other side has closed, net.ErrClosed after Close, os.ErrDeadlineExceeded after a deadline, and otherwise wrap the
-// errors of quic-go for errors.AsType.
-type Conn struct {
+// A connection is the connection of one session; Session.Conn returns it. Read and Write use its stream. Errors are
+// io.EOF when the other side has closed, net.ErrClosed after Close, os.ErrDeadlineExceeded after a deadline, and
+// otherwise wrap the errors of quic-go for errors.AsType.
+type connection struct {
 	quic      *quicgo.Conn
 	socket    *socket
 	client    bool
@@ -34,12 +34,12 @@ type Conn struct {
 }
 
 var (
-	_ gamenet.DatagramConn = (*Conn)(nil)
-	_ gamenet.Handshaker   = (*Conn)(nil)
+	_ gamenet.DatagramConn = (*connection)(nil)
+	_ gamenet.Handshaker   = (*connection)(nil)
 )
 
 // Read implements net.Conn.
-func (c *Conn) Read(b []byte) (int, error) {
+func (c *connection) Read(b []byte) (int, error) {
 	stream, err := c.opened()
 	if err != nil {
 		return 0, err
@@ -56,7 +56,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 
 // Write implements net.Conn. It returns when all but the last UDP packet has been sent, which flow and congestion
 // control may delay.
-func (c *Conn) Write(b []byte) (int, error) {
+func (c *connection) Write(b []byte) (int, error) {
 	stream, err := c.opened()
 	if err != nil {
 		return 0, err
@@ -68,7 +68,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 }
 
 // CloseWrite implements gamenet.Conn. It waits for a running Write.
-func (c *Conn) CloseWrite() error {
+func (c *connection) CloseWrite() error {
 	stream, err := c.opened()
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (c *Conn) CloseWrite() error {
 
 // Close implements net.Conn: it ends the connection at once and discards undelivered data. Only if both sides have
 // ended their streams, it waits until everything has arrived, for a second at most.
-func (c *Conn) Close() error {
+func (c *connection) Close() error {
 	c.closeOnce.Do(func() {
 		if c.wroteEnd.Load() && c.readEnd.Load() {
 			c.linger()
@@ -104,7 +104,7 @@ const lingering = time.Second
 // the end of a stream, but the server then grants the client credit for another one. The credit shows the client that
 // the server has read everything and received all acknowledgements; so the client closes, and the server waits for
 // that.
-func (c *Conn) linger() {
+func (c *connection) linger() {
 	ctx, cancel := context.WithTimeout(c.quic.Context(), lingering)
 	defer cancel()
 	if c.client {
@@ -116,41 +116,41 @@ func (c *Conn) linger() {
 
 // end closes quic-go's connection and sends code and reason. It returns when the goroutines of the connection have
 // ended.
-func (c *Conn) end(code quicgo.ApplicationErrorCode, reason string) {
+func (c *connection) end(code quicgo.ApplicationErrorCode, reason string) {
 	_ = c.quic.CloseWithError(code, reason) // it cannot fail
 }
 
 // LocalAddr implements net.Conn.
-func (c *Conn) LocalAddr() net.Addr { return c.quic.LocalAddr() }
+func (c *connection) LocalAddr() net.Addr { return c.quic.LocalAddr() }
 
 // RemoteAddr implements net.Conn.
-func (c *Conn) RemoteAddr() net.Addr { return c.quic.RemoteAddr() }
+func (c *connection) RemoteAddr() net.Addr { return c.quic.RemoteAddr() }
 
 // SetDeadline implements net.Conn.
-func (c *Conn) SetDeadline(t time.Time) error {
+func (c *connection) SetDeadline(t time.Time) error {
 	return c.withStream(func(s *quicgo.Stream) error { return s.SetDeadline(t) })
 }
 
 // SetReadDeadline implements net.Conn.
-func (c *Conn) SetReadDeadline(t time.Time) error {
+func (c *connection) SetReadDeadline(t time.Time) error {
 	return c.withStream(func(s *quicgo.Stream) error { return s.SetReadDeadline(t) })
 }
 
 // SetWriteDeadline implements net.Conn.
-func (c *Conn) SetWriteDeadline(t time.Time) error {
+func (c *connection) SetWriteDeadline(t time.Time) error {
 	return c.withStream(func(s *quicgo.Stream) error { return s.SetWriteDeadline(t) })
 }
 
 // ConnectionState returns the result of the handshake, TLS included.
-func (c *Conn) ConnectionState() quicgo.ConnectionState { return c.quic.ConnectionState() }
+func (c *connection) ConnectionState() quicgo.ConnectionState { return c.quic.ConnectionState() }
 
 // ConnectionStats returns QUIC's statistics of the path: round-trip times and losses.
-func (c *Conn) ConnectionStats() quicgo.ConnectionStats { return c.quic.ConnectionStats() }
+func (c *connection) ConnectionStats() quicgo.ConnectionStats { return c.quic.ConnectionStats() }
 
 var errNotOpen = errors.New("quic: the handshake has not been done")
 
 // opened returns the stream, if the connection is usable.
-func (c *Conn) opened() (*quicgo.Stream, error) {
+func (c *connection) opened() (*quicgo.Stream, error) {
 	stream := c.stream.Load()
 	switch {
 	case c.closed.Load():
@@ -161,7 +161,7 @@ func (c *Conn) opened() (*quicgo.Stream, error) {
 	return stream, nil
 }
 
-func (c *Conn) withStream(do func(*quicgo.Stream) error) error {
+func (c *connection) withStream(do func(*quicgo.Stream) error) error {
 	stream, err := c.opened()
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (c *Conn) withStream(do func(*quicgo.Stream) error) error {
 }
 
 // named maps an error of quic-go to the error of the standard library.
-func (c *Conn) named(err error) error {
+func (c *connection) named(err error) error {
 	switch {
 	case err == nil, err == io.EOF, errors.Is(err, os.ErrDeadlineExceeded):
 		return err

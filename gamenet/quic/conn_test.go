@@ -18,7 +18,7 @@ func TestEcho(t *testing.T) {
 	client, server := pair(t)
 	for _, text := range []string{"hello", "", "a second one", string(make([]byte, 100_000))} {
 		var sent sync.WaitGroup
-		for _, c := range [][2]*Conn{{client, server}, {server, client}} {
+		for _, c := range [][2]*connection{{client, server}, {server, client}} {
 			sent.Go(func() {
 				if n, err := c[0].Write([]byte(text)); n != len(text) || err != nil {
 					t.Errorf("Write = %d, %v", n, err)
@@ -186,7 +186,7 @@ func TestVanishedPeer(t *testing.T) {
 	say(t, client, "still there")
 	hear(t, server, "still there")
 	network.every.Store(1)
-	for side, c := range map[string]*Conn{"client": client, "server": server} {
+	for side, c := range map[string]*connection{"client": client, "server": server} {
 		err := readError(t, c)
 		if _, ok := errors.AsType[*quicgo.IdleTimeoutError](err); !ok || errors.Is(err, net.ErrClosed) ||
 			errors.Is(err, io.EOF) {
@@ -209,7 +209,7 @@ func TestCloseKeepsWhatWasEnded(t *testing.T) {
 		content[i] = byte(rand.Uint32())
 	}
 	var both sync.WaitGroup
-	for side, c := range map[string]*Conn{"client": client, "server": server} {
+	for side, c := range map[string]*connection{"client": client, "server": server} {
 		both.Go(func() {
 			var writing sync.WaitGroup
 			writing.Go(func() {

@@ -31,7 +31,7 @@ type datagrams struct {
 var datagramBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // SendDatagram implements gamenet.DatagramConn. It copies b. When too many wait it drops the oldest.
-func (c *Conn) SendDatagram(b []byte) error {
+func (c *connection) SendDatagram(b []byte) error {
 	if _, err := c.opened(); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (d *datagrams) stop() {
 }
 
 // sendDatagrams sends the queued datagrams until the connection ends.
-func (c *Conn) sendDatagrams() {
+func (c *connection) sendDatagrams() {
 	ended := c.quic.Context().Done()
 	for {
 		select {
@@ -96,7 +96,7 @@ func (c *Conn) sendDatagrams() {
 var tooLarge [1 << 16]byte
 
 // datagramLimit returns the current maximum size of a datagram. quic-go reports it only in the error for a larger one.
-func (c *Conn) datagramLimit() int {
+func (c *connection) datagramLimit() int {
 	e, ok := errors.AsType[*quicgo.DatagramTooLargeError](c.quic.SendDatagram(tooLarge[:]))
 	if !ok {
 		return 0
@@ -105,7 +105,7 @@ func (c *Conn) datagramLimit() int {
 }
 
 // ReceiveDatagram implements gamenet.DatagramConn.
-func (c *Conn) ReceiveDatagram(ctx context.Context) ([]byte, error) {
+func (c *connection) ReceiveDatagram(ctx context.Context) ([]byte, error) {
 	b, err := c.quic.ReceiveDatagram(ctx)
 	if err != nil {
 		return nil, c.waited(ctx, err)

@@ -12,7 +12,7 @@ import (
 
 func TestDatagrams(t *testing.T) {
 	client, server := pair(t)
-	for side, c := range map[string][2]*Conn{"client": {client, server}, "server": {server, client}} {
+	for side, c := range map[string][2]*connection{"client": {client, server}, "server": {server, client}} {
 		for _, size := range []int{1, 100, 1000, 1163, 1200} {
 			sent := bytes.Repeat([]byte{byte(size)}, size)
 			if err := c[0].SendDatagram(sent); err != nil {
@@ -29,7 +29,7 @@ func TestDatagrams(t *testing.T) {
 
 func TestDatagramTooLarge(t *testing.T) {
 	client, server := pair(t)
-	for side, c := range map[string]*Conn{"client": client, "server": server} {
+	for side, c := range map[string]*connection{"client": client, "server": server} {
 		limit := c.datagramLimit()
 		if limit < 1163 || limit > 1415 {
 			t.Errorf("%s: a datagram holds %d bytes", side, limit)

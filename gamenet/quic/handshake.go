@@ -16,7 +16,7 @@ const version = 1
 var errNoDatagrams = fmt.Errorf("%w: quic: the other side takes no datagrams", gamenet.ErrHandshake)
 
 // open opens the stream of a client.
-func (c *Conn) open(ctx context.Context) error {
+func (c *connection) open(ctx context.Context) error {
 	if err := c.agree(); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (c *Conn) open(ctx context.Context) error {
 
 // HandshakeContext implements gamenet.Handshaker: on a server it waits for the client's stream and reads the version.
 // On a client Dial has completed the handshake.
-func (c *Conn) HandshakeContext(ctx context.Context) error {
+func (c *connection) HandshakeContext(ctx context.Context) error {
 	if c.stream.Load() != nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (c *Conn) HandshakeContext(ctx context.Context) error {
 }
 
 // waited maps an error of a call that ctx limits.
-func (c *Conn) waited(ctx context.Context, err error) error {
+func (c *connection) waited(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -72,7 +72,7 @@ func (c *Conn) waited(ctx context.Context, err error) error {
 }
 
 // agree checks that the other side supports datagrams.
-func (c *Conn) agree() error {
+func (c *connection) agree() error {
 	if !c.quic.ConnectionState().SupportsDatagrams.Remote {
 		c.end(codeProtocol, "datagrams are needed")
 		return errNoDatagrams

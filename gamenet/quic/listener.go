@@ -31,7 +31,7 @@ func (l *listener) Accept() (gamenet.Conn, error) {
 		l.socket.release()
 		return nil, fmt.Errorf("quic: accept: %w", err)
 	}
-	return &Conn{quic: quic, socket: l.socket}, nil
+	return &connection{quic: quic, socket: l.socket}, nil
 }
 
 // retain adds a user of the socket. It reports false if the listener is closed.

@@ -80,7 +80,7 @@ func TestListenerClose(t *testing.T) {
 
 func TestListenerCloseBeforeAccept(t *testing.T) {
 	l := listen(t, serverTransport())
-	clients := []*Conn{dial(t, clientTransport(), l.Addr().String()), dial(t, clientTransport(), l.Addr().String())}
+	clients := []*connection{dial(t, clientTransport(), l.Addr().String()), dial(t, clientTransport(), l.Addr().String())}
 	// One round trip later the server has queued both.
 	l.Close()
 	for _, client := range clients {

@@ -63,29 +63,29 @@ func listen(t *testing.T, transport Transport) *listener {
 }
 
 // dial connects to an address.
-func dial(t *testing.T, transport Transport, address string) *Conn {
+func dial(t *testing.T, transport Transport, address string) *connection {
 	t.Helper()
 	c, err := transport.Dial(timely(t), address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return c.(*Conn)
+	return c.(*connection)
 }
 
 // accept takes the next connection in.
-func accept(t *testing.T, l *listener) *Conn {
+func accept(t *testing.T, l *listener) *connection {
 	t.Helper()
 	c, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return c.(*Conn)
+	return c.(*connection)
 }
 
 // serve takes the next connection in and does its handshake.
-func serve(t *testing.T, l *listener) *Conn {
+func serve(t *testing.T, l *listener) *connection {
 	t.Helper()
 	c := accept(t, l)
 	if err := c.HandshakeContext(timely(t)); err != nil {
@@ -95,7 +95,7 @@ func serve(t *testing.T, l *listener) *Conn {
 }
 
 // pair is a connection, seen from both sides.
-func pair(t *testing.T) (client, server *Conn) {
+func pair(t *testing.T) (client, server *connection) {
 	t.Helper()
 	l := listen(t, serverTransport())
 	client = dial(t, clientTransport(), l.Addr().String())
@@ -103,7 +103,7 @@ func pair(t *testing.T) (client, server *Conn) {
 }
 
 // say writes a text.
-func say(t *testing.T, c *Conn, text string) {
+func say(t *testing.T, c *connection, text string) {
 	t.Helper()
 	if n, err := c.Write([]byte(text)); n != len(text) || err != nil {
 		t.Fatalf("Write = %d, %v", n, err)
@@ -111,7 +111,7 @@ func say(t *testing.T, c *Conn, text string) {
 }
 
 // hear reads a text.
-func hear(t *testing.T, c *Conn, text string) {
+func hear(t *testing.T, c *connection, text string) {
 	t.Helper()
 	b := make([]byte, len(text))
 	if _, err := io.ReadFull(c, b); err != nil || string(b) != text {
@@ -120,7 +120,7 @@ func hear(t *testing.T, c *Conn, text string) {
 }
 
 // readError is how the next Read fails.
-func readError(t *testing.T, c *Conn) error {
+func readError(t *testing.T, c *connection) error {
 	t.Helper()
 	n, err := c.Read(make([]byte, 1))
 	if n != 0 || err == nil {

@@ -181,7 +181,7 @@ func TestServiceDatagrams(t *testing.T) {
 	if !errors.Is(err, gamenet.ErrPacketTooLarge) {
 		t.Errorf("2,000 bytes: %v", err)
 	}
-	if _, ok := s.Conn().(*Conn); !ok {
+	if _, ok := s.Conn().(*connection); !ok {
 		t.Errorf("the connection is a %T", s.Conn())
 	}
 }

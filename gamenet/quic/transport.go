@@ -15,6 +15,9 @@ import (
 
 // Transport is gamenet's transport over QUIC. A client's zero value is ready to use with servers whose certificates the
 // system trusts.
+//
+// Session.Conn returns a connection with the methods ConnectionState and ConnectionStats of quic-go's Conn, for the
+// result of the handshake, round-trip times and losses. Its errors wrap those of quic-go for errors.AsType.
 type Transport struct {
 	// TLS is required on a server, with a certificate; see SelfSigned for a first try. Without one, a client checks the
 	// server's certificate against the system's CAs and the dialed host. Without NextProtos it is "muster-gamenet/1";
@@ -84,7 +87,7 @@ func (t Transport) Dial(ctx context.Context, address string) (gamenet.Conn, erro
 	return c, nil
 }
 
-func (t Transport) dial(ctx context.Context, address string) (*Conn, error) {
+func (t Transport) dial(ctx context.Context, address string) (*connection, error) {
 	host, remote, err := resolve(ctx, address)
 	if err != nil {
 		return nil, err
@@ -98,7 +101,7 @@ func (t Transport) dial(ctx context.Context, address string) (*Conn, error) {
 		s.release()
 		return nil, broken(err)
 	}
-	c := &Conn{quic: quic, socket: s, client: true}
+	c := &connection{quic: quic, socket: s, client: true}
 	if err := c.open(ctx); err != nil {
 		_ = c.Close() // the error of open is returned
 		return nil, err

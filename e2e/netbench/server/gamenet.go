@@ -25,14 +25,14 @@ func startGamenet(work Work) (Server, error) {
 	s := &game{work: work}
 	s.rooms = room.New(work.interval(), s.broadcast)
 	for i := range s.groups {
-		s.groups[i] = gamenet.NewGroup()
+		s.groups[i] = new(gamenet.Group)
 	}
 	config := gamenet.ServerConfig{MaxSessions: sessions}
 	config.Address = "127.0.0.1:0"
 	config.Codec = gamenet.U16{}
 	config.NewHandler = func(*gamenet.Session) gamenet.Handler { return &gamer{server: s} }
 	if work == RoomsFast {
-		config.WhenFull = gamenet.Block // rooms that tick as fast as it goes need something to hold them
+		config.WhenFull = gamenet.FullBlock // rooms that tick as fast as it goes need something to hold them
 		config.FlushDelay = time.Millisecond
 	}
 	var err error

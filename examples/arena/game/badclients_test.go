@@ -81,7 +81,7 @@ func hello(version byte, ticket string) gamenet.Packet {
 // helloWith is a Hello: format 1, version, nonce, ticket and data.
 func helloWith(version byte, ticket, data string) gamenet.Packet {
 	head := []byte{1, version, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, byte(len(ticket))}
-	return gamenet.Packet{ID: handshake.IDHello, Payload: append(head, ticket+data...)}
+	return gamenet.Packet{ID: handshake.FirstID, Payload: append(head, ticket+data...)}
 }
 
 // TestBadClients sends what no player should: each is told why it is
@@ -99,11 +99,11 @@ func TestBadClients(t *testing.T) {
 				"this server speaks version 2 of the protocol, not 3"},
 			{"no Hello first", []gamenet.Packet{packet(protocol.Say{Text: "hi"})},
 				"handshake: invalid packet: the first one must be Hello"},
-			{"half a Hello", []gamenet.Packet{{ID: handshake.IDHello, Payload: []byte{1, 2, 0, 0, 0, 1}}},
+			{"half a Hello", []gamenet.Packet{{ID: handshake.FirstID, Payload: []byte{1, 2, 0, 0, 0, 1}}},
 				"handshake: invalid packet: Hello is too short"},
 			{"half a name", []gamenet.Packet{helloWith(protocol.Version, "psess-2", "\x05hi")},
 				"invalid message: Join: too short"},
-			{"too large", []gamenet.Packet{{ID: handshake.IDHello, Payload: make([]byte, protocol.MaxPacket)}},
+			{"too large", []gamenet.Packet{{ID: handshake.FirstID, Payload: make([]byte, protocol.MaxPacket)}},
 				"invalid packet"},
 		} {
 			t.Log(test.name)

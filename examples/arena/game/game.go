@@ -16,7 +16,7 @@
 //
 // With each tick everybody is sent the same frame, encoded once: who came, who went, what was said, and where all are.
 // Over QUIC the positions go as datagrams, which may be lost, for the next tick brings newer ones. A player whose queue
-// is full is disconnected and not served with gaps (gamenet.Disconnect): a frame also holds what must not be lost, and
+// is full is disconnected and not served with gaps (gamenet.FullDisconnect): a frame also holds what must not be lost, and
 // who is several seconds behind is better off joining anew.
 package game
 
@@ -52,7 +52,7 @@ type game struct {
 
 func newGame(o options, out *printer, server *gameserver.Server, turn *gamenet.Executor) *game {
 	return &game{
-		options: o, out: out, server: server, players: gamenet.NewGroup(), turn: turn, over: make(chan struct{}),
+		options: o, out: out, server: server, players: new(gamenet.Group), turn: turn, over: make(chan struct{}),
 		room:  room.New(o.tickRate),
 		slots: slots{unticketed: o.allowUnticketed, most: o.maxPlayers, strict: o.maxPlayers > 0},
 	}

@@ -94,7 +94,7 @@ func (g *game) listen(ctx context.Context) error {
 			Transport:    playerPorts{transport},
 			NewHandler:   g.newHandler,
 			MaxPacket:    protocol.MaxPacket,
-			QueuePackets: queuePackets, QueueBytes: queueBytes, WhenFull: gamenet.Disconnect,
+			QueuePackets: queuePackets, QueueBytes: queueBytes, WhenFull: gamenet.FullDisconnect,
 		},
 		MaxSessions: max(1000, g.options.maxPlayers+visitors),
 	})

@@ -72,7 +72,7 @@ func TestInvalid(t *testing.T) {
 	}{
 		{"no id of a player", FromPlayer, IDEcho, ""},
 		{"no id of a server", FromServer, IDLeave, ""},
-		{"a packet of the handshake", FromPlayer, handshake.IDHello, "\x01"},
+		{"a packet of the handshake", FromPlayer, handshake.FirstID, "\x01"},
 		{"nothing where a number is", FromServer, IDLeft, "\x01\x00"},
 		{"a text without its bytes", FromPlayer, IDSay, "\x05hi"},
 		{"an empty text", FromPlayer, IDSay, "\x00"},
