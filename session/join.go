@@ -72,9 +72,11 @@ func (c *Client) enterGame(
 
 // LeaveSession closes the connection that JoinSession or a match has made, or interrupts JoinSession, and returns when
 // everything is released. Without one it does nothing. If ctx is done before, the connection is closed at once.
+//
+// It may be called from a callback of the game for that connection, for example when the server sends that the game is
+// over: it then returns at once, and the connection ends when the callback has returned.
 func (c *Client) LeaveSession(ctx context.Context) error {
 	var r *record // nil: the player is in no game
-	var w *work
 	first := false
 	return call[none]{
 		op: "LeaveSession",
@@ -82,7 +84,8 @@ func (c *Client) LeaveSession(ctx context.Context) error {
 			c.game.mu.Lock()
 			defer c.game.mu.Unlock()
 			if r = c.game.records[""]; r != nil && r.state != Destroying {
-				first, w = true, c.game.beginDestroying(r, errLeft)
+				first = true
+				c.game.beginDestroying(r, errLeft)
 			}
 			return nil
 		},
@@ -91,13 +94,9 @@ func (c *Client) LeaveSession(ctx context.Context) error {
 			case r == nil:
 				return none{}, nil
 			case first:
-				return none{}, c.game.destroyRecord(ctx, r, w)
-			}
-			select { // another LeaveSession is in progress
-			case <-r.gone:
-				return none{}, nil
-			case <-ctx.Done():
-				return none{}, ctx.Err()
+				return none{}, c.game.destroyRecord(ctx, r)
+			default: // another LeaveSession is in progress
+				return none{}, c.game.awaitDestroyed(ctx, r)
 			}
 		},
 	}.runErr(ctx, c)

@@ -20,7 +20,7 @@ func (c *Client) connector(op string) error {
 }
 
 // connect connects the player to a game: reserve makes the reservation, if the service has any. A failure leaves
-// nothing behind.
+// nothing behind but a connection that was made although ctx is done, which connect returns with the error.
 func (c *Client) connect(ctx context.Context, id OpID, op string,
 	reserve func(context.Context) (Reservation, error)) (line, error) {
 	place, err := reserve(ctx)
@@ -39,12 +39,10 @@ func (c *Client) connect(ctx context.Context, id OpID, op string,
 		c.release(ctx, place)
 		return line{}, failure(ctx, op, err)
 	}
-	l := line{place, conn}
 	if ctx.Err() != nil {
-		c.disconnect(ctx, l)
-		return line{}, interruption(ctx, op)
+		err = interruption(ctx, op)
 	}
-	return l, nil
+	return line{place, conn}, err
 }
 
 // release ends a reservation that was not used.

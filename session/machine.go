@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 )
@@ -61,7 +62,10 @@ type work struct {
 	back   State           // the state after a failure
 	over   context.Context // canceled by Destroy and LeaveSession
 	end    context.CancelCauseFunc
-	done   chan struct{} // closed when the call has released everything
+	done   chan struct{} // closed when the call has released everything but late
+
+	destroyed bool // Destroy or LeaveSession has interrupted it
+	late      line // connected nevertheless; the call that has interrupted the work closes it
 }
 
 // begin moves to a state between two others.
@@ -109,9 +113,9 @@ func (m *machine) settle(w *work, to State, err error, apply func(*record)) erro
 	defer m.mu.Unlock()
 	r := w.record
 	switch {
-	case r.work != w && err == nil:
+	case w.destroyed && err == nil:
 		return context.Cause(w.over)
-	case r.work != w:
+	case w.destroyed:
 		return err
 	}
 	r.work = nil
@@ -128,44 +132,84 @@ func (m *machine) settle(w *work, to State, err error, apply func(*record)) erro
 	return err
 }
 
-// settleLine settles a work that has connected the player to a game.
+// settleLine settles a work that has connected the player to a game, and closes the connection that is not needed. If
+// the work was interrupted, the interrupting call closes it: a callback of that connection may have made that call, and
+// no other goroutine can wait for the end of the connection before the callback has returned.
 func (m *machine) settleLine(ctx context.Context, w *work, l line, err error) error {
-	var before line
-	err = m.settle(w, InProgress, err, func(r *record) { before, r.line = r.line, l })
-	if err != nil {
-		m.client.disconnect(ctx, l)
+	unneeded := l
+	err = m.settle(w, InProgress, err, func(r *record) { unneeded, r.line = r.line, l })
+	if w.destroyed {
+		w.late = l
 		return err
 	}
-	m.client.disconnect(ctx, before)
-	return nil
+	m.client.disconnect(ctx, unneeded)
+	return err
 }
 
 // beginDestroying moves a session to Destroying and interrupts its work with a cause. m.mu is held.
-func (m *machine) beginDestroying(r *record, cause error) *work {
-	w := r.work
-	r.work = nil
+func (m *machine) beginDestroying(r *record, cause error) {
 	r.move(Destroying)
-	if w != nil {
-		w.end(cause)
+	if r.work != nil {
+		r.work.destroyed = true
+		r.work.end(cause)
 	}
-	return w
 }
 
 // destroyRecord releases everything that a session in Destroying has, and removes it.
-func (m *machine) destroyRecord(ctx context.Context, r *record, w *work) (err error) {
-	if w != nil {
-		<-w.done // its context is done
+func (m *machine) destroyRecord(ctx context.Context, r *record) error {
+	if r.work != nil {
+		<-r.work.done // its context is done
 	}
 	m.stopAnnouncing(r)
-	if r.line.conn != nil { // no call changes it in Destroying
-		err = r.line.conn.Close(ctx)
-	}
+	err := r.closeLines(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.move(NoSession)
 	delete(m.records, r.key)
 	close(r.gone)
 	return err
+}
+
+// awaitDestroyed waits for another call of destroyRecord. It closes the connections as well, so that a callback of one
+// does not wait for a call that waits for the callback.
+func (m *machine) awaitDestroyed(ctx context.Context, r *record) error {
+	if r.work != nil {
+		<-r.work.done
+	}
+	if err := r.closeLines(ctx); err != nil {
+		return err
+	}
+	for _, l := range r.lines() {
+		select {
+		case <-l.conn.Done():
+		default:
+			return nil // this is a callback of the connection: it ends afterwards
+		}
+	}
+	select {
+	case <-r.gone:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// lines returns the connections of a session in Destroying whose work is done: no call changes them any more.
+func (r *record) lines() []line {
+	all := []line{r.line}
+	if r.work != nil {
+		all = append(all, r.work.late)
+	}
+	return slices.DeleteFunc(all, func(l line) bool { return l.conn == nil })
+}
+
+// closeLines closes the connections of a session in Destroying.
+func (r *record) closeLines(ctx context.Context) error {
+	var errs []error
+	for _, l := range r.lines() {
+		errs = append(errs, l.conn.Close(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // stopAnnouncing ends the announcement of a session, if there is one.
@@ -187,7 +231,7 @@ func (m *machine) close(ctx context.Context) {
 	}
 	m.mu.Unlock()
 	for _, r := range destroying {
-		if err := m.destroyRecord(ctx, r, nil); err != nil {
+		if err := m.destroyRecord(ctx, r); err != nil {
 			m.client.cfg.Log.Warn("closing the connection failed", "session", r.name, "error", err)
 		}
 	}

@@ -71,22 +71,22 @@ func (n *NamedSessions) End(ctx context.Context, name string) error {
 
 // Destroy ends a session in any state: it interrupts calls in progress, ends the announcement and closes the
 // connection, at once if ctx is done. When Destroy returns, nothing of the session is left, even if closing the
-// connection has failed and Destroy returns that error.
+// connection has failed and Destroy returns that error. From a callback of the game for that connection it returns at
+// once, and the connection ends when the callback has returned.
 func (n *NamedSessions) Destroy(ctx context.Context, name string) error {
 	const op = "Destroy"
 	var r *record
-	var w *work
 	return call[none]{
 		op: op, name: name,
 		check: func() (err error) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			if r, err = n.enter(op, name); err == nil {
-				w = n.beginDestroying(r, errDestroyed)
+				n.beginDestroying(r, errDestroyed)
 			}
 			return err
 		},
-		do: func(ctx context.Context, _ OpID) (none, error) { return none{}, n.destroyRecord(ctx, r, w) },
+		do: func(ctx context.Context, _ OpID) (none, error) { return none{}, n.destroyRecord(ctx, r) },
 	}.runErr(ctx, n.client)
 }
 

@@ -129,7 +129,9 @@ type Connector interface {
 
 // A Connection is a player's connection to a game server.
 type Connection interface {
-	// Close notifies the game server and returns when nothing of the connection is left.
+	// Close notifies the game server and returns when nothing of the connection is left, or when ctx is done and the
+	// connection is cut. It may be called several times, also concurrently. From a callback of the game for this
+	// connection it returns nil at once, and the connection ends when the callback has returned.
 	Close(ctx context.Context) error
 	// Done is closed when the connection has ended.
 	Done() <-chan struct{}
