@@ -71,14 +71,18 @@ func calls(sessionID string, valid bool) []namedCall {
 		}
 		return ""
 	}
+	limit := -1
+	if valid {
+		limit = 2
+	}
 	return []namedCall{
 		{"CreateSession", func(ctx context.Context, c *session.Client) error {
-			_, err := c.CreateSession(ctx, session.CreateSessionRequest{FleetID: id("fleet-1"), MaxPlayer: 2})
+			_, err := c.CreateSession(ctx, session.CreateSessionRequest{FleetID: "fleet-1", MaxPlayer: limit})
 			return err
 		}},
 		{"CreateSessionOnQueue", func(ctx context.Context, c *session.Client) error {
-			_, err := c.CreateSessionOnQueue(ctx, session.CreateSessionOnQueueRequest{QueueName: id("queue"),
-				PlacementID: "p-9", MaxPlayer: 2})
+			_, err := c.CreateSessionOnQueue(ctx, session.CreateSessionOnQueueRequest{QueueName: "queue",
+				PlacementID: "p-9", MaxPlayer: limit})
 			return err
 		}},
 		{"Placement", func(ctx context.Context, c *session.Client) error {
@@ -86,7 +90,7 @@ func calls(sessionID string, valid bool) []namedCall {
 			return err
 		}},
 		{"SearchSessions", func(ctx context.Context, c *session.Client) error {
-			_, err := c.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: id("fleet-1")})
+			_, err := c.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: "fleet-1", MaxResult: limit})
 			return err
 		}},
 		{"JoinSession", func(ctx context.Context, c *session.Client) error {

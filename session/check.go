@@ -57,9 +57,10 @@ func (c *checker) between(field string, value, low, high int) {
 	}
 }
 
+// fleet checks the target of a request. The provider decides whether one is needed.
 func (c *checker) fleet(fleetID, aliasID string) {
-	if (fleetID == "") == (aliasID == "") {
-		c.fail("either FleetID or AliasID must be given")
+	if fleetID != "" && aliasID != "" {
+		c.fail("FleetID %s and AliasID %s are given: leave one empty", fleetID, aliasID)
 	}
 }
 
@@ -90,7 +91,6 @@ func (r CreateSessionRequest) check() error {
 
 func (r CreateSessionOnQueueRequest) check() error {
 	c := checker{op: "CreateSessionOnQueue"}
-	c.given("QueueName", r.QueueName)
 	c.given("PlacementID", r.PlacementID)
 	c.id("PlacementID", r.PlacementID, "-", MaxIdempotencyToken)
 	c.between("MaxPlayer", r.MaxPlayer, 1, MaxPlayers)

@@ -43,8 +43,8 @@ func TestRequestsThatAreInvalid(t *testing.T) {
 		request any
 		names   string // "" for a request that is valid
 	}{
-		{create{}, "FleetID or AliasID"},
-		{create{FleetID: "f", AliasID: "a"}, "FleetID or AliasID"},
+		{create{}, ""},
+		{create{FleetID: "f", AliasID: "a"}, "FleetID f and AliasID a"},
 		{create{AliasID: "a"}, ""},
 		{create{FleetID: "f", MaxPlayer: -1}, "MaxPlayer"},
 		{create{FleetID: "f", MaxPlayer: 201}, "MaxPlayer"},
@@ -60,10 +60,11 @@ func TestRequestsThatAreInvalid(t *testing.T) {
 		{create{FleetID: "f", SessionName: long(1025)}, "SessionName"},
 		{create{FleetID: "f", CreatorID: long(1025)}, "CreatorID"},
 		{queue{QueueName: "q", MaxPlayer: 1}, "PlacementID"},
-		{queue{PlacementID: "p", MaxPlayer: 1}, "QueueName"},
+		{queue{PlacementID: "p", MaxPlayer: 1}, ""},
 		{queue{QueueName: "q", PlacementID: "p"}, "MaxPlayer"},
 		{queue{QueueName: "q", PlacementID: "p.", MaxPlayer: 1}, "PlacementID"},
-		{search{}, "FleetID or AliasID"},
+		{search{}, ""},
+		{search{FleetID: "f", AliasID: "a"}, "FleetID f and AliasID a"},
 		{search{FleetID: "f", MaxResult: 21}, "MaxResult"},
 		{search{FleetID: "f", FilterExpression: long(1025)}, "FilterExpression"},
 		{join{PlayerID: "ada"}, "SessionID"},

@@ -7,7 +7,8 @@ import (
 
 // A Provider reaches a session service. Its methods may be called concurrently. They return errors of this package's
 // kinds, honour their context, and leave nothing behind when they fail: no session, no reservation. Calls that a
-// provider does not support return ErrUnsupported with the reason. Requests have been validated.
+// provider does not support return ErrUnsupported with the reason. Requests have been validated, except that the
+// provider decides whether a fleet, an alias or a queue must be named.
 //
 // Providers: package session/direct (the AWS API), session/gateway (the HTTP session gateway), session/sessiontest (in
 // memory, for tests).

@@ -15,7 +15,8 @@ const (
 	MaxTicketPlayers    = 10   // of a matchmaking ticket
 )
 
-// CreateSessionRequest asks for a session on a fleet, which FleetID or AliasID must name.
+// CreateSessionRequest asks for a session on a fleet. Package session/direct needs a FleetID or an AliasID. Through a
+// gateway leave both empty, unless its operator allows callers to choose.
 type CreateSessionRequest struct {
 	CreatorID         string            // counted by the fleet's creation policy; ""
 	SessionName       string            // for the list; ""
@@ -28,17 +29,19 @@ type CreateSessionRequest struct {
 	IdempotencyToken string
 }
 
-// CreateSessionOnQueueRequest asks for a session wherever a queue finds capacity.
+// CreateSessionOnQueueRequest asks for a session wherever a queue finds capacity. Package session/direct needs a
+// QueueName. Through a gateway leave it empty for the gateway's own queue, unless its operator allows callers to choose.
 type CreateSessionOnQueueRequest struct {
 	SessionName       string
 	SessionProperties map[string]string
 	MaxPlayer         int // 1 to MaxPlayers
 
-	QueueName   string // name or ARN
+	QueueName   string // name or ARN; "" if the gateway chooses
 	PlacementID string // chosen by the caller, unique; at most MaxIdempotencyToken
 }
 
-// SearchSessionsRequest asks for the ACTIVE sessions of a fleet, which FleetID or AliasID must name.
+// SearchSessionsRequest asks for the ACTIVE sessions of a fleet. Package session/direct needs a FleetID or an AliasID.
+// Through a gateway an empty FleetID is for all sessions that it offers.
 type SearchSessionsRequest struct {
 	FilterExpression string // for example "hasAvailablePlayerSessions=true"; "" for all
 	SortExpression   string // for example "creationTimeMillis ASC"; "" for any order

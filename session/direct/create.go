@@ -20,6 +20,9 @@ import (
 func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionRequest) (string, error) {
 	const op = "CreateSession"
 	api, err := p.configured(op)
+	if err == nil {
+		err = needFleet(op, r.FleetID, r.AliasID)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -40,6 +43,14 @@ func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionReq
 		return "", failure(ctx, op, ctx.Err())
 	}
 	return id, err
+}
+
+// needFleet rejects a request without a fleet: the API has no default.
+func needFleet(op, fleetID, aliasID string) error {
+	if fleetID == "" && aliasID == "" {
+		return session.Errorf(op, session.ErrInvalid, "no fleet: give FleetID or AliasID")
+	}
+	return nil
 }
 
 // newToken makes an idempotency token. A session's id ends in it, and so looks like one that the service has chosen.

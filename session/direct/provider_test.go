@@ -3,6 +3,7 @@ package direct_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -48,6 +49,21 @@ func TestNotConfigured(t *testing.T) {
 	for name, err := range callAll(t.Context(), direct.New(direct.Config{})) {
 		if !errors.Is(err, session.ErrNotConfigured) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestNoTarget makes calls that name no fleet and no queue: nothing may be sent.
+func TestNoTarget(t *testing.T) {
+	t.Parallel()
+	p := newScript(t).provider(direct.Target{FleetID: fleet})
+	_, create := p.CreateSession(t.Context(), session.CreateSessionRequest{MaxPlayer: 2})
+	_, search := p.SearchSessions(t.Context(), session.SearchSessionsRequest{})
+	_, place := p.CreateSessionOnQueue(t.Context(), session.CreateSessionOnQueueRequest{PlacementID: "p", MaxPlayer: 2})
+	for field, err := range map[string]error{"FleetID or AliasID": create, "FleetID or": search, "QueueName": place} {
+		wantError(t, err, session.ErrInvalid, "")
+		if !strings.Contains(err.Error(), field) {
+			t.Errorf("%v does not name %s", err, field)
 		}
 	}
 }

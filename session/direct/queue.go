@@ -17,6 +17,9 @@ func (p *Provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSes
 	if err != nil {
 		return "", err
 	}
+	if r.QueueName == "" {
+		return "", session.Errorf(op, session.ErrInvalid, "no queue: give QueueName")
+	}
 	return p.place(ctx, api, op, &gamelift.StartGameSessionPlacementInput{
 		GameSessionQueueName: &r.QueueName, PlacementId: &r.PlacementID, GameSessionName: text(r.SessionName),
 		MaximumPlayerSessionCount: aws.Int32(int32(r.MaxPlayer)), GameProperties: properties(r.SessionProperties),

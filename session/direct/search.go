@@ -19,6 +19,9 @@ func (p *Provider) SearchSessions(ctx context.Context,
 	r session.SearchSessionsRequest) (session.SearchSessionsResponse, error) {
 	const op = "SearchSessions"
 	api, err := p.configured(op)
+	if err == nil {
+		err = needFleet(op, r.FleetID, r.AliasID)
+	}
 	if err != nil {
 		return session.SearchSessionsResponse{}, err
 	}

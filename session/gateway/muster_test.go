@@ -1,14 +1,20 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/gameserver"
 	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/gateway"
+	"github.com/muster-gg/muster/session/sessiontest"
 )
 
 // A service is Muster in this process, with its gateway and one Anywhere fleet.
@@ -119,6 +125,65 @@ func TestV1OnMuster(t *testing.T) {
 	}
 	_, err = p.SearchSessions(t.Context(), session.SearchSessionsRequest{FleetID: s.fleet, FilterExpression: "mode="})
 	wantError(t, err, session.ErrInvalid, "invalid_request")
+}
+
+// TestClientAtADefaultGateway creates, finds and joins sessions by their ids: a gateway with its defaults chooses the
+// fleet.
+func TestClientAtADefaultGateway(t *testing.T) {
+	t.Parallel()
+	s := startMuster(t, func(*muster.Config) {})
+	s.launch(7777)
+	c := s.client()
+	id, err := c.CreateSession(t.Context(), session.CreateSessionRequest{SessionName: "duel", MaxPlayer: 2})
+	s.check(err)
+	page, err := c.SearchSessions(t.Context(), session.SearchSessionsRequest{})
+	if err != nil || len(page.SessionConfigs) != 1 || page.SessionConfigs[0].SessionID != id {
+		t.Errorf("found %+v, %v, not %s", page, err, id)
+	}
+	s.check(c.JoinSession(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: "ada"}))
+
+	_, err = c.CreateSession(t.Context(), session.CreateSessionRequest{FleetID: s.fleet, MaxPlayer: 2})
+	wantError(t, err, session.ErrDenied, "forbidden")
+	if !strings.Contains(err.Error(), "FleetID") {
+		t.Errorf("%v does not name the field", err)
+	}
+	_, err = c.CreateSessionOnQueue(t.Context(), session.CreateSessionOnQueueRequest{PlacementID: "p", MaxPlayer: 2})
+	wantError(t, err, session.ErrInvalid, "invalid_request")
+	if !strings.Contains(err.Error(), "QueueName") {
+		t.Errorf("%v does not name the field", err)
+	}
+}
+
+// TestClientAtAGatewayWithAQueue places by the gateway's own queue.
+func TestClientAtAGatewayWithAQueue(t *testing.T) {
+	t.Parallel()
+	s := startMuster(t, func(c *muster.Config) { c.Gateway.Queue = "duels" })
+	destination := "arn:aws:gamelift:" + s.Region + "::fleet/" + s.fleet
+	mustertest.Call(t, s.Client.CreateGameSessionQueue, &gamelift.CreateGameSessionQueueInput{
+		Name: new("duels"), Destinations: []types.GameSessionQueueDestination{{DestinationArn: &destination}},
+	})
+	s.launch(7777)
+	c := s.client()
+	request := session.CreateSessionOnQueueRequest{PlacementID: "mine", MaxPlayer: 2}
+	id, err := c.CreateSessionOnQueue(t.Context(), request)
+	s.check(err)
+	mustertest.Eventually(s, "the placement is fulfilled", func() bool {
+		placed, err := c.Placement(t.Context(), id)
+		s.check(err)
+		return placed.Status == "FULFILLED" && placed.SessionID != ""
+	})
+}
+
+// client makes a client for the gateway.
+func (s *service) client() *session.Client {
+	s.Helper()
+	c := session.New(session.Config{
+		Remote:    gateway.New(gateway.Config{URL: s.Gateway, HTTPClient: s.Web}),
+		Connector: new(sessiontest.Connector),
+	})
+	s.Cleanup(func() { s.check(c.Close(context.Background())) })
+	s.check(c.Configure(s.Context(), ""))
+	return c
 }
 
 // TestCompatErrors reads the failures of the original gateway, as Muster's can

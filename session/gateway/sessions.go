@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,7 +20,7 @@ type sessionCreation struct {
 	BuildID    int32             `json:"buildId,omitzero"`
 	Properties map[string]string `json:"properties,omitempty"`
 	Player     *newPlayer        `json:"player,omitempty"`
-	Target     *target           `json:"target,omitempty"`
+	Target     target            `json:"target,omitzero"`
 	Wait       *bool             `json:"wait,omitempty"`
 }
 
@@ -81,18 +82,25 @@ type created struct {
 }
 
 func (p *Provider) create(ctx context.Context, op, key string, body sessionCreation) (created, error) {
-	return do(ctx, p, request{op: op, method: http.MethodPost, uri: "/v1/sessions", body: body, key: key},
+	got, err := do(ctx, p, request{op: op, method: http.MethodPost, uri: "/v1/sessions", body: body, key: key},
 		decodeObject[created])
+	if e, ok := errors.AsType[*session.Error](err); ok && e.Code == forbidden && body.Target != (target{}) {
+		e.Message += " The target is FleetID, AliasID, Location or QueueName of the request."
+	}
+	return got, err
 }
 
-// CreateSession implements session.Provider. The gateway must allow callers to choose the fleet. It answers when the
-// session is ACTIVE, which is later than the interface requires. The creator is not sent: a gateway identifies its
-// callers by their credentials.
+// forbidden is the code of a gateway that does not allow callers to choose the target.
+const forbidden = "forbidden"
+
+// CreateSession implements session.Provider. Without FleetID and AliasID the gateway chooses the fleet; to name one it
+// must allow callers to choose. It answers when the session is ACTIVE, which is later than the interface requires. The
+// creator is not sent: a gateway identifies its callers by their credentials.
 func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionRequest) (string, error) {
 	const op = "CreateSession"
 	got, err := p.create(ctx, op, r.IdempotencyToken, sessionCreation{
 		Name: cmp.Or(r.SessionName, noName), MaxPlayers: r.MaxPlayer, Properties: r.SessionProperties,
-		Target: &target{FleetID: r.FleetID, AliasID: r.AliasID, Location: r.Location},
+		Target: target{FleetID: r.FleetID, AliasID: r.AliasID, Location: r.Location},
 	})
 	if err == nil && got.Session.ID == "" {
 		err = incomplete(op, "a session id")
@@ -100,16 +108,20 @@ func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionReq
 	return got.Session.ID, err
 }
 
-// CreateSessionOnQueue implements session.Provider. The gateway must allow callers to choose the queue. It also chooses
-// the placement's id; the id in the request is the idempotency key.
+// CreateSessionOnQueue implements session.Provider. Without QueueName the gateway uses its own queue, if it has one; to
+// name another it must allow callers to choose. It also chooses the placement's id; the id in the request is the
+// idempotency key.
 func (p *Provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSessionOnQueueRequest) (string, error) {
 	const op = "CreateSessionOnQueue"
 	got, err := p.create(ctx, op, r.PlacementID, sessionCreation{
 		Name: cmp.Or(r.SessionName, noName), MaxPlayers: r.MaxPlayer, Properties: r.SessionProperties,
-		Target: &target{Queue: r.QueueName}, Wait: new(bool),
+		Target: target{Queue: r.QueueName}, Wait: new(bool),
 	})
 	if err == nil && got.Placement.ID == "" {
 		err = incomplete(op, "a placement id")
+	}
+	if e, ok := errors.AsType[*session.Error](err); ok && r.QueueName == "" && strings.HasPrefix(e.Message, "wait ") {
+		e.Message = "the gateway has no queue of its own: give QueueName, or call CreateSession"
 	}
 	return got.Placement.ID, err
 }
@@ -145,14 +157,14 @@ func (p *Provider) reserveWithData(ctx context.Context, op string,
 }
 
 // SearchSessions implements session.Provider. The gateway searches the fleets on which it creates sessions. Sessions of
-// other fleets and locations than the request's are omitted, so that a page may be empty and yet not the last. Results
+// other fleets and locations than the request names are omitted, so that a page may be empty and yet not the last. Results
 // have no addresses: a gateway returns them only with a reservation.
 func (p *Provider) SearchSessions(ctx context.Context,
 	r session.SearchSessionsRequest) (session.SearchSessionsResponse, error) {
 	const op = "SearchSessions"
-	if r.FleetID == "" {
+	if r.AliasID != "" {
 		return session.SearchSessionsResponse{}, session.Errorf(op, session.ErrUnsupported,
-			"gateways cannot search by alias: give a FleetID")
+			"gateways cannot search by alias: give a FleetID, or neither for all fleets of the gateway")
 	}
 	type page struct {
 		Sessions []sessionObject `json:"sessions"`
@@ -165,7 +177,7 @@ func (p *Provider) SearchSessions(ctx context.Context,
 	}
 	answer := session.SearchSessionsResponse{NextToken: got.Cursor}
 	for _, s := range got.Sessions {
-		fleet := r.FleetID == s.FleetID || strings.HasSuffix(r.FleetID, "fleet/"+s.FleetID)
+		fleet := r.FleetID == "" || r.FleetID == s.FleetID || strings.HasSuffix(r.FleetID, "fleet/"+s.FleetID)
 		if s.ID != "" && fleet && (r.Location == "" || r.Location == s.Location) {
 			answer.SessionConfigs = append(answer.SessionConfigs, s.config())
 		}

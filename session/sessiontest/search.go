@@ -28,7 +28,8 @@ func (s *Service) SearchSessions(ctx context.Context,
 	defer s.lock()()
 	all := s.active(func(g *gameSession) bool {
 		c := g.config
-		return c.FleetID == cmp.Or(r.FleetID, r.AliasID) && (r.Location == "" || r.Location == c.Location) &&
+		fleet := cmp.Or(r.FleetID, r.AliasID)
+		return (fleet == "" || c.FleetID == fleet) && (r.Location == "" || r.Location == c.Location) &&
 			(r.FilterExpression == "" || c.CurrentPlayer < c.MaxPlayer)
 	})
 	all = all[min(max(0, first), len(all)):]

@@ -14,7 +14,7 @@ import (
 // A Service is a session service in memory. It implements session.Provider, Matchmaker, TicketWatcher and Releaser. Its
 // game servers are at 127.0.0.1, each session at a port of its own from 7777 on; Connector connects to them.
 //
-// It accepts every fleet id, and no filter but "hasAvailablePlayerSessions=true". Sessions are sorted by age.
+// It accepts every fleet id and none, and no filter but "hasAvailablePlayerSessions=true". Sessions are sorted by age.
 type Service struct {
 	Faults
 	// Capacity is the maximum number of running sessions; 0 for no limit.
