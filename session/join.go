@@ -56,7 +56,7 @@ func (r *record) lost() bool {
 
 // enterGame connects the player to a game and settles w.
 func (c *Client) enterGame(
-	ctx context.Context, w *work, id OpID, op string, reserve func(context.Context) (Reservation, error),
+	ctx context.Context, w *work, id OpID, op string, place func(context.Context) (Reservation, error),
 ) error {
 	defer close(w.done)
 	ctx, release := until(ctx, w.over)
@@ -66,7 +66,7 @@ func (c *Client) enterGame(
 	w.record.line = line{}
 	c.game.mu.Unlock()
 	c.disconnect(ctx, lost)
-	l, err := c.connect(ctx, id, op, reserve)
+	l, err := c.connect(ctx, id, op, reserve{make: place})
 	return failure(ctx, op, c.game.settleLine(ctx, w, l, err))
 }
 

@@ -212,7 +212,7 @@ func TestJoinFails(t *testing.T) {
 		}
 	}
 	for _, place := range w.service.Places() {
-		must(t, w.service.Release(t.Context(), place))
+		must(t, w.service.Release(t.Context(), place, false))
 	}
 	w.connector.Fail("Connect", session.Errorf("Connect", session.ErrDenied, "banned"))
 	err := w.JoinSession(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: "ada"})

@@ -19,16 +19,21 @@ func (c *Client) connector(op string) error {
 	return nil
 }
 
-// connect connects the player to a game: reserve makes the reservation, if the service has any. A failure leaves
-// nothing behind but a connection that was made although ctx is done, which connect returns with the error.
-func (c *Client) connect(ctx context.Context, id OpID, op string,
-	reserve func(context.Context) (Reservation, error)) (line, error) {
-	place, err := reserve(ctx)
+// A reserve makes the reservation with which the player connects, if the service has any.
+type reserve struct {
+	make   func(context.Context) (Reservation, error)
+	hosted bool // it also creates the session
+}
+
+// connect connects the player to a game. A failure leaves nothing behind but a connection that was made although ctx is
+// done, which connect returns with the error.
+func (c *Client) connect(ctx context.Context, id OpID, op string, r reserve) (line, error) {
+	place, err := r.make(ctx)
 	if err != nil {
 		return line{}, failure(ctx, op, err)
 	}
 	if ctx.Err() != nil {
-		c.release(ctx, place)
+		c.release(ctx, place, r.hosted)
 		return line{}, interruption(ctx, op)
 	}
 	if place.PlayerSessionID != "" {
@@ -36,7 +41,7 @@ func (c *Client) connect(ctx context.Context, id OpID, op string,
 	}
 	conn, err := c.cfg.Connector.Connect(ctx, place)
 	if err != nil {
-		c.release(ctx, place)
+		c.release(ctx, place, r.hosted)
 		return line{}, failure(ctx, op, err)
 	}
 	if ctx.Err() != nil {
@@ -45,15 +50,15 @@ func (c *Client) connect(ctx context.Context, id OpID, op string,
 	return line{place, conn}, err
 }
 
-// release ends a reservation that was not used.
-func (c *Client) release(ctx context.Context, place Reservation) {
+// release ends a reservation that was not used, and a hosted session with it.
+func (c *Client) release(ctx context.Context, place Reservation, hosted bool) {
 	releaser, ok := c.cfg.Remote.(Releaser)
 	if !ok || place.PlayerSessionID == "" {
 		return
 	}
 	ctx, cancel := c.cleanup(ctx)
 	defer cancel()
-	if err := releaser.Release(ctx, place); err != nil && !errors.Is(err, ErrNotFound) {
+	if err := releaser.Release(ctx, place, hosted); err != nil && !errors.Is(err, ErrNotFound) {
 		c.cfg.Log.Warn("reservation not released", "player_session", place.PlayerSessionID, "error", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Start begins the game of a session. At the service it creates a game session and connects the player to it; then the
-// session is InProgress, or after a failure in the state before. On the local network this program is the game server,
+// session is InProgress, or after a failure in the state before, and the game session ends at once. On the local network this program is the game server,
 // and the session is InProgress at once; so is a session that was joined and has ended, whose connection stays open.
 //
 // The event Reserved is published before the player connects.
@@ -53,9 +53,8 @@ func (n *NamedSessions) host(ctx context.Context, id OpID, op string, w *work) e
 	n.mu.Lock()
 	request := w.record.hostRequest()
 	n.mu.Unlock()
-	l, err := n.client.connect(ctx, id, op, func(ctx context.Context) (Reservation, error) {
-		return n.client.cfg.Remote.Host(ctx, request)
-	})
+	create := func(ctx context.Context) (Reservation, error) { return n.client.cfg.Remote.Host(ctx, request) }
+	l, err := n.client.connect(ctx, id, op, reserve{make: create, hosted: true})
 	if n.fallback(ctx, err) {
 		n.client.cfg.Log.Warn("announcing session on the local network", "session", w.record.name, "error", err)
 		return n.announce(ctx, op, w, InProgress)
@@ -108,8 +107,8 @@ func (n *NamedSessions) Join(ctx context.Context, name string, found SearchResul
 			defer close(w.done)
 			ctx, release := until(ctx, w.over)
 			defer release()
-			l, err := n.client.connect(ctx, id, op,
-				func(ctx context.Context) (Reservation, error) { return n.reserve(ctx, found) })
+			place := func(ctx context.Context) (Reservation, error) { return n.reserve(ctx, found) }
+			l, err := n.client.connect(ctx, id, op, reserve{make: place})
 			return none{}, n.settleLine(ctx, w, l, err)
 		},
 	}.runErr(ctx, n.client)

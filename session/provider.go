@@ -35,8 +35,10 @@ type Provider interface {
 // A Releaser is a Provider that can release an unused reservation, for example because the player left while it was
 // made. With other providers the slot is free again when the reservation expires.
 type Releaser interface {
-	// Release releases the reservation. A slot that is free already is no error.
-	Release(ctx context.Context, r Reservation) error
+	// Release releases the reservation. hosted is set for one of Host: the session ends with it, at once, unless other
+	// players are in it. A provider that can end sessions, and not release slots, does nothing without hosted. A slot
+	// that is free already is no error.
+	Release(ctx context.Context, r Reservation, hosted bool) error
 }
 
 // A Matchmaker is a Provider that has matchmaking. Its requests have been validated as well.

@@ -205,7 +205,7 @@ func (t *tracker) enter(ctx context.Context, ticket Ticket) (Reservation, error)
 		w, err = t.client.beginGame(op, t.ticketID)
 	}
 	if err != nil {
-		t.client.release(ctx, place)
+		t.client.release(ctx, place, false)
 		return place, err
 	}
 	return place, t.client.enterGame(ctx, w, 0, op, func(context.Context) (Reservation, error) { return place, nil })

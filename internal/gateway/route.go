@@ -26,6 +26,7 @@ var routes = []route{
 	{http.MethodPost, "/v1/sessions", createSession},
 	{http.MethodGet, "/v1/sessions", listSessions},
 	{http.MethodGet, "/v1/sessions/{id}", getSession},
+	{http.MethodDelete, "/v1/sessions/{id}", endSession},
 	{http.MethodPost, "/v1/sessions/{id}/players", joinSession},
 	{http.MethodGet, "/v1/sessions/{id}/events", watchSession},
 	{http.MethodPost, "/v1/tickets", startMatchmaking},

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/internal/wire"
 )
 
 // The id of a game session that the gateway creates ends in a token: "gsess-" and a UUID of version 8 (RFC 9562).
@@ -61,6 +63,16 @@ func (t token) owns(gameSessionID string) bool {
 	}
 	id, err := uuid.Parse(text)
 	return err == nil && [10]byte(id[:10]) == [10]byte(t[:10])
+}
+
+// sameCreator reports whether a game session was created by the player of t, under the name of t.
+func (t token) sameCreator(s *wire.GameSession) bool {
+	if mark, marked := propertyOf(s, marker); marked {
+		return strings.HasPrefix(mark, hex.EncodeToString(t[:8]))
+	}
+	text, ok := strings.CutPrefix(lastPart(s.GameSessionId), tokenPrefix)
+	id, err := uuid.Parse(text)
+	return ok && err == nil && [8]byte(id[:8]) == [8]byte(t[:8])
 }
 
 // requestKey identifies requests that share one in-flight call.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -332,6 +333,46 @@ func TestCreateRequests(t *testing.T) {
 		r.field("session", "createdAt") != "2025-12-17T10:48:17.441Z" {
 		t.Errorf("answer %s", r.text)
 	}
+}
+
+// A creator who does not enter its game session may end it.
+func TestEndSession(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(d *testGateway, w *world, path string)
+		query  string // after playerSession=
+		want   Code   // "" for success
+	}{
+		"ends":    {func(*testGateway, *world, string) {}, "", ""},
+		"no id":   {func(*testGateway, *world, string) {}, "-", InvalidRequest},
+		"another": {func(*testGateway, *world, string) {}, "psess-9", Forbidden},
+		"entered": {func(_ *testGateway, w *world, _ string) {
+			w.do(func() { w.players[0].Status = wire.PlayerSessionStatusActive })
+		}, "", Forbidden},
+		"second player": {func(d *testGateway, _ *world, path string) {
+			d.ask("POST", path+"/players", `{"players":[{"id":"bob"}]}`).wantStatus(d.t, 201)
+		}, "", Forbidden},
+		"created by another": {func(_ *testGateway, w *world, _ string) {
+			w.do(func() { w.players[0].PlayerId = "bob" })
+		}, "", Forbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			d := openGateway(t, w)
+			r := d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":2,"player":{"id":"ada"}}`).wantStatus(t, 201)
+			path, slot := "/v1/sessions/"+escape(r.field("session", "id")), cmp.Or(test.query, r.field("player", "id"))
+			test.change(d, w, path)
+			end := d.ask("DELETE", path+"?playerSession="+strings.TrimPrefix(slot, "-"), "")
+			if test.want != "" {
+				end.wantCode(t, test.want)
+			} else if end.wantStatus(t, 200); end.field("status") != "TERMINATED" {
+				t.Errorf("answer %s", end.text)
+			}
+			if ended := w.count("TerminateGameSession") > 0; ended != (test.want == "") {
+				t.Errorf("ended: %v", ended)
+			}
+		})
+	}
+	openGateway(t, newWorld()).ask("DELETE", "/v1/sessions/gsess-9?playerSession=x", "").wantCode(t, SessionNotFound)
 }
 
 func TestJoinRequests(t *testing.T) {

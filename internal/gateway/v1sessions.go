@@ -1,6 +1,12 @@
 package gateway
 
-import "net/http"
+import (
+	"context"
+	"net/http"
+
+	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
 
 // sessionID checks the id in the path.
 func (c *call) sessionID() (string, error) {
@@ -21,6 +27,71 @@ func getSession(c *call) (answer, error) {
 		return answer{}, failed(c.ctx, err, SessionNotFound, Internal)
 	}
 	return answer{body: viewSession(s)}, nil
+}
+
+// maxPlayerSession is the maximum length of a player session id.
+const maxPlayerSession = 256
+
+// endSession answers DELETE /v1/sessions/{id}. Only the player who has created the game session may end it, before
+// anyone has entered it; the id of its player session is the proof.
+func endSession(c *call) (answer, error) {
+	id, err := c.sessionID()
+	if err != nil {
+		return answer{}, err
+	}
+	q, err := c.query()
+	if err != nil {
+		return answer{}, err
+	}
+	slot := q.text("playerSession", maxPlayerSession)
+	if slot == "" {
+		q.wrong("playerSession", "is missing: it is the id of the creator's player session")
+	}
+	if q.problem != nil {
+		return answer{}, q.problem
+	}
+	s, err := c.g.service.DescribeGameSession(c.ctx, id)
+	if err == nil && !ending(s) {
+		if err = c.mayEnd(s, slot); err != nil {
+			return answer{}, err
+		}
+		if err = c.g.terminate(c.ctx, id); err == nil || fault.Is(err, fault.InvalidGameSessionStatus) {
+			s, err = c.g.service.DescribeGameSession(c.ctx, id)
+		}
+	}
+	if err != nil {
+		return answer{}, failed(c.ctx, err, SessionNotFound, Internal)
+	}
+	return answer{body: viewSession(s)}, nil
+}
+
+// mayEnd rejects a caller who does not hold the only slot of a game session that it has created.
+func (c *call) mayEnd(s *wire.GameSession, slot string) error {
+	p, err := c.g.playerSession(c.ctx, slot)
+	if err != nil {
+		return failed(c.ctx, err, SessionNotFound, Internal)
+	}
+	if p == nil || p.GameSessionId != s.GameSessionId || p.Status != wire.PlayerSessionStatusReserved ||
+		s.CurrentPlayerSessionCount.Or(0) != 1 {
+		return fail(Forbidden, "Only the creator of a game session may end it, while nobody has entered it.")
+	}
+	creator := &creation{name: s.Name, player: p.PlayerId, origin: c.origin(p.PlayerId)}
+	if !c.g.newToken(creator).sameCreator(s) {
+		return fail(Forbidden, "Another player has created the game session.")
+	}
+	return c.mayActFor(p.PlayerId)
+}
+
+// playerSession returns a player session; nil if it does not exist.
+func (g *Gateway) playerSession(ctx context.Context, id string) (*wire.PlayerSession, error) {
+	out, err := g.service.DescribePlayerSessions(ctx, &wire.DescribePlayerSessionsInput{PlayerSessionId: id})
+	switch {
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.InvalidRequest):
+		return nil, nil
+	case err != nil || len(out.PlayerSessions) == 0:
+		return nil, err
+	}
+	return &out.PlayerSessions[0], nil
 }
 
 // joinSession answers POST /v1/sessions/{id}/players.

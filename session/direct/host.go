@@ -41,6 +41,16 @@ func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Res
 	return place, nil
 }
 
+// Release implements session.Releaser for sessions of Host. The API cannot release other reservations: they expire after
+// about a minute.
+func (p *Provider) Release(ctx context.Context, r session.Reservation, hosted bool) error {
+	api, err := p.configured("Release")
+	if err == nil && hosted {
+		p.discard(ctx, api, r.SessionID, r.PlayerID)
+	}
+	return err
+}
+
 // hostProperties returns the session's properties with the build id.
 func hostProperties(op string, r session.HostRequest) (map[string]string, error) {
 	if r.BuildID == 0 {

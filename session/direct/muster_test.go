@@ -194,6 +194,37 @@ func TestHostGivesUp(t *testing.T) {
 	s.awaitStatus(<-id, types.GameSessionStatusTerminated)
 }
 
+// TestReleaseOfAHost ends a session whose owner does not come, unless another player is in it.
+func TestReleaseOfAHost(t *testing.T) {
+	t.Parallel()
+	s := startMuster(t)
+	s.launch(7777, true)
+	p := s.provider()
+	host := session.HostRequest{SessionName: "x", OwnerID: "ada", Connections: 4}
+	for _, test := range []struct {
+		hosted, guest bool
+		want          types.GameSessionStatus
+	}{
+		{false, false, types.GameSessionStatusActive},
+		{true, true, types.GameSessionStatusActive},
+		{true, false, types.GameSessionStatusTerminating},
+	} {
+		s.launch(7778, true)
+		place, err := p.Host(t.Context(), host)
+		s.check(err)
+		if test.guest {
+			_, err := p.Reserve(t.Context(), session.JoinSessionRequest{SessionID: place.SessionID, PlayerID: "bob"})
+			s.check(err)
+		}
+		s.check(p.Release(t.Context(), place, test.hosted))
+		in := &gamelift.DescribeGameSessionsInput{GameSessionId: &place.SessionID}
+		got := mustertest.Call(s, s.Client.DescribeGameSessions, in).GameSessions[0].Status
+		if got != test.want && (got != types.GameSessionStatusTerminated || test.want == types.GameSessionStatusActive) {
+			t.Errorf("%+v: the session is %s", test, got)
+		}
+	}
+}
+
 // TestRefusals are the answers of the real service to what cannot be.
 func TestRefusals(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// A Provider reaches sessions through the AWS API. It is a session.Provider and a session.Matchmaker. Its methods may
-// be called concurrently.
+// A Provider reaches sessions through the AWS API. It is a session.Provider, a session.Matchmaker and a session.Releaser.
+// Its methods may be called concurrently.
 type Provider struct {
 	cfg   Config
 	clock clockwork.Clock
@@ -31,6 +31,7 @@ type Provider struct {
 var (
 	_ session.Provider   = (*Provider)(nil)
 	_ session.Matchmaker = (*Provider)(nil)
+	_ session.Releaser   = (*Provider)(nil)
 )
 
 // New makes a provider that is not configured. It starts nothing.

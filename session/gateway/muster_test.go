@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -174,13 +175,76 @@ func TestClientAtAGatewayWithAQueue(t *testing.T) {
 	})
 }
 
-// client makes a client for the gateway.
-func (s *service) client() *session.Client {
+// TestCanceledStart has a Start that is canceled while the game server starts the session, and while the player
+// connects: the session ends at once.
+func TestCanceledStart(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ connecting, properties bool }{
+		"starting": {}, "connecting": {connecting: true}, "starting with properties": {properties: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startMuster(t, func(*muster.Config) {})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s.launchSlow(7777, func() {
+				if !test.connecting {
+					cancel()
+				}
+			})
+			connector := new(sessiontest.Connector)
+			c := s.client(func(cfg *session.Config) { cfg.Connector = connector })
+			settings := session.Settings{NumPublicConnections: 2}
+			if test.properties {
+				settings.Properties = map[string]string{"mode": "ctf"}
+			}
+			s.check(c.Named().Create(t.Context(), "game", settings))
+			held := connector.Hold("Connect")
+			op := c.Async(ctx, func(ctx context.Context) error { return c.Named().Start(ctx, "game") })
+			if test.connecting {
+				<-held.Reached()
+				cancel()
+			}
+			if err := op.Wait(t.Context()); !errors.Is(err, session.ErrCanceled) {
+				t.Error(err)
+			}
+			all := mustertest.Call(t, s.Client.DescribeGameSessions,
+				&gamelift.DescribeGameSessionsInput{FleetId: &s.fleet}).GameSessions
+			if len(all) != 1 || all[0].Status == types.GameSessionStatusActive ||
+				all[0].Status == types.GameSessionStatusActivating {
+				t.Errorf("left are %+v", all)
+			}
+		})
+	}
+}
+
+// launchSlow starts a game server that calls started before it activates its session.
+func (s *service) launchSlow(port int, started func()) {
 	s.Helper()
-	c := session.New(session.Config{
+	server := gameserver.New(gameserver.Config{Getenv: func(string) string { return "" }})
+	s.Cleanup(func() { server.Close(); server.Wait() })
+	s.check(server.Connect(s.Context(), s.host))
+	s.check(server.ProcessReady(s.Context(), gameserver.ProcessParameters{
+		Port: port,
+		OnStartGameSession: func(gameserver.GameSession) {
+			started()
+			s.Report(server.ActivateGameSession(context.Background()))
+		},
+		OnProcessTerminate: func() { s.Report(server.ProcessEnding(context.Background())) },
+	}))
+}
+
+// client makes a client for the gateway.
+func (s *service) client(change ...func(*session.Config)) *session.Client {
+	s.Helper()
+	cfg := session.Config{
 		Remote:    gateway.New(gateway.Config{URL: s.Gateway, HTTPClient: s.Web}),
 		Connector: new(sessiontest.Connector),
-	})
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	c := session.New(cfg)
 	s.Cleanup(func() { s.check(c.Close(context.Background())) })
 	s.check(c.Configure(s.Context(), ""))
 	return c

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/muster-gg/muster/session"
 )
@@ -24,14 +26,57 @@ type creation struct {
 }
 
 // Host implements session.Provider with create_session, or with /v1/sessions if there are properties, which
-// create_session lacks. The gateway waits until the session is active, and ends it if the caller disconnects before
-// that.
+// create_session lacks. The gateway waits until the session is active, whatever becomes of its caller: a canceled Host
+// waits for the answer for up to 5 s, and ends the session by Release.
 func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Reservation, error) {
 	const op = "Host"
+	if ctx.Err() != nil {
+		return session.Reservation{}, lost(ctx, op, ctx.Err())
+	}
+	longer, cancel := p.outlast(ctx)
+	defer cancel()
+	place, err := p.createFor(longer, op, r)
+	if ctx.Err() == nil {
+		return place, err
+	}
+	if err == nil {
+		_ = p.Release(longer, place, true) // without it the gateway ends the session later
+	}
+	return session.Reservation{}, lost(ctx, op, ctx.Err())
+}
+
+// createFor creates a session with a slot for its owner.
+func (p *Provider) createFor(ctx context.Context, op string, r session.HostRequest) (session.Reservation, error) {
 	if len(r.Properties) > 0 {
 		return p.hostWithProperties(ctx, op, r)
 	}
 	return p.place(ctx, op, p.cfg.CreateURI, creation{r.SessionName, r.BuildID, r.OwnerID, r.Connections})
+}
+
+// grace is how long Host may continue after its context has ended, to receive the answer and to undo it.
+const grace = 5 * time.Second
+
+// outlast returns a context that ends a little after ctx.
+func (p *Provider) outlast(ctx context.Context) (context.Context, func()) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { p.clock.AfterFunc(grace, cancel) })
+	return longer, func() { stop(); cancel() }
+}
+
+// Release implements session.Releaser for sessions of Host, which it ends unless another player is in them. A gateway
+// cannot release other reservations, and gateways without /v1/ cannot end sessions: the reservations expire after about
+// a minute.
+func (p *Provider) Release(ctx context.Context, r session.Reservation, hosted bool) error {
+	if !hosted {
+		return nil
+	}
+	query := url.Values{"playerSession": {r.PlayerSessionID}}
+	_, err := do(ctx, p, request{op: "Release", method: http.MethodDelete,
+		uri: "/v1/sessions/" + url.PathEscape(r.SessionID) + "?" + query.Encode()}, ignore)
+	if errors.Is(err, session.ErrUnsupported) || errors.Is(err, session.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // A joining is the body of join_session.

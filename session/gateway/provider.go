@@ -37,12 +37,12 @@ type Config struct {
 	// HTTPClient makes the calls; nil for http.DefaultClient. Redirects are not followed, because they could send the
 	// credentials elsewhere.
 	HTTPClient *http.Client
-	// Clock drives the timeout of silent event streams; nil for the real one.
+	// Clock drives timeouts: of silent event streams, and of canceled calls. nil for the real one.
 	Clock clockwork.Clock
 }
 
-// A Provider reaches sessions through a gateway. It is a session.Provider and a session.TicketWatcher. Its methods may
-// be called concurrently. It retries no calls.
+// A Provider reaches sessions through a gateway. It is a session.Provider, a session.TicketWatcher and a
+// session.Releaser. Its methods may be called concurrently. It retries no calls.
 type Provider struct {
 	cfg   Config
 	clock clockwork.Clock
@@ -55,6 +55,7 @@ type Provider struct {
 var (
 	_ session.Provider      = (*Provider)(nil)
 	_ session.TicketWatcher = (*Provider)(nil)
+	_ session.Releaser      = (*Provider)(nil)
 )
 
 // New makes a provider that is not configured. It starts nothing.

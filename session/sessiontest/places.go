@@ -38,12 +38,24 @@ func (s *Service) reserve(op, sessionID, playerID string) (none session.Reservat
 }
 
 // Release implements session.Releaser.
-func (s *Service) Release(ctx context.Context, r session.Reservation) error {
+func (s *Service) Release(ctx context.Context, r session.Reservation, hosted bool) error {
 	if err := s.enter(ctx, "Release"); err != nil {
 		return err
 	}
 	s.free(r)
+	if hosted {
+		s.endEmpty(r.SessionID)
+	}
 	return nil
+}
+
+// endEmpty ends a session without players.
+func (s *Service) endEmpty(sessionID string) {
+	defer s.lock()()
+	if g, ok := s.sessions[sessionID]; ok && g.config.CurrentPlayer == 0 {
+		g.config.Status = session.StatusTerminated
+		s.notify()
+	}
 }
 
 // free frees a slot, unless it is free.
