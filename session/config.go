@@ -37,8 +37,8 @@ type Config struct {
 
 	// FindTimeout limits a search for named sessions at the service; default 15 s.
 	FindTimeout time.Duration
-	// PollInterval is the time between two requests for a ticket whose provider does not report changes; default 10 s,
-	// which is also the minimum that AWS asks for.
+	// PollInterval is the longest time between two requests for a ticket whose provider does not report changes, and
+	// between two attempts to receive its changes; default 10 s, as AWS recommends. See Client.StartTracking.
 	PollInterval time.Duration
 	// CleanupTimeout limits the release of a reservation or a connection after a failed or canceled call; default 5 s.
 	CleanupTimeout time.Duration

@@ -16,8 +16,12 @@ func (c *Client) StopMatchmaking(ctx context.Context, r StopMatchmakingRequest) 
 
 // AcceptMatch accepts or rejects a proposed match: see MatchAcceptance.
 func (c *Client) AcceptMatch(ctx context.Context, r AcceptMatchRequest) error {
-	return matchmaking(c, "AcceptMatch", r.check,
-		func(ctx context.Context, m Matchmaker) (none, error) { return none{}, m.AcceptMatch(ctx, r) }).runErr(ctx, c)
+	accept := func(ctx context.Context, m Matchmaker) (none, error) {
+		err := m.AcceptMatch(ctx, r)
+		c.tickets.look(r.TicketID)
+		return none{}, err
+	}
+	return matchmaking(c, "AcceptMatch", r.check, accept).runErr(ctx, c)
 }
 
 // matchmaking returns a call of the service's matchmaker.

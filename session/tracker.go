@@ -5,15 +5,17 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 )
 
 // StartTracking tracks a ticket until it has ended, and then connects the player to the match. It publishes the events
 // MatchAcceptance, MatchComplete, MatchFailure and MatchError, and returns at once. One ticket is tracked at a time:
 // while another is, StartTracking returns a *StateError.
 //
-// A provider that is a TicketWatcher reports changes by itself; others are polled every Config.PollInterval, the first
-// time at once. Temporary failures are published as MatchError and retried; permanent ones, such as a ticket that does
-// not exist, end the tracking.
+// A provider that is a TicketWatcher reports changes by itself; others are polled: at once, at once after AcceptMatch,
+// 250 ms after each change, and then in intervals that double up to Config.PollInterval. Temporary failures are
+// published as MatchError and retried in such intervals; permanent ones, such as a ticket that does not exist, end the
+// tracking.
 func (c *Client) StartTracking(ticketID, playerID string) error {
 	return c.tickets.start(ticketID, playerID)
 }
@@ -37,17 +39,17 @@ type tracker struct {
 	watch      bool // the provider reports changes
 	ticketID   string
 	playerID   string
-	proposal   proposal
+	seen       Ticket        // the last one; zero before
+	wait       time.Duration // before the next request
+	accepted   chan struct{} // has one after AcceptMatch
 	stopped    context.Context
 	stop       context.CancelCauseFunc
 	ended      chan struct{} // closed when nothing of it is running
 }
 
-// A proposal is a match that players were asked to accept.
-type proposal struct {
-	open    bool // the ticket waits for their answers
-	matchID string
-}
+// firstWait is the time until the next request after a change of the ticket, and after a stream that has broken. It
+// doubles with each request, up to Config.PollInterval.
+const firstWait = 250 * time.Millisecond
 
 func (t *tickets) start(ticketID, playerID string) error {
 	const op = "StartTracking"
@@ -87,7 +89,8 @@ func (t *tickets) begin(m Matchmaker, ticketID, playerID string) (*tracker, erro
 	}
 	_, watch := m.(TicketWatcher)
 	now := &tracker{tickets: t, matchmaker: m, watch: watch, ticketID: ticketID, playerID: playerID,
-		ended: make(chan struct{})}
+		accepted: make(chan struct{}, 1), ended: make(chan struct{})}
+	now.resetWait()
 	now.stopped, now.stop = context.WithCancelCause(context.Background())
 	t.now = now
 	return now, nil
@@ -106,6 +109,19 @@ func (t *tickets) stop(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return failure(ctx, "StopTracking", ctx.Err())
+	}
+}
+
+// look makes the tracker of a ticket, if there is one, request the ticket at once.
+func (t *tickets) look(ticketID string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now == nil || t.now.ticketID != ticketID {
+		return
+	}
+	select {
+	case t.now.accepted <- struct{}{}:
+	default:
 	}
 }
 
@@ -132,41 +148,52 @@ func (t *tracker) run(ctx context.Context) {
 	}
 }
 
-// pause waits for the poll interval.
+// pause waits before the next request.
 func (t *tracker) pause(ctx context.Context) {
-	timer := t.client.cfg.Clock.NewTimer(t.client.cfg.PollInterval)
+	timer := t.client.cfg.Clock.NewTimer(t.wait)
 	defer timer.Stop()
 	select {
 	case <-timer.Chan():
+		t.wait = min(2*t.wait, t.client.cfg.PollInterval)
+	case <-t.accepted:
+		t.resetWait()
 	case <-ctx.Done():
 	}
 }
 
+func (t *tracker) resetWait() { t.wait = min(firstWait, t.client.cfg.PollInterval) }
+
 // fetch returns the current ticket; from a provider that reports changes, the ended one.
 func (t *tracker) fetch(ctx context.Context) (last Ticket, err error) {
 	if t.watch {
+		began := t.client.cfg.Clock.Now()
 		err = t.matchmaker.(TicketWatcher).WatchTicket(ctx, t.ticketID, func(ticket Ticket) {
 			last = ticket
-			t.propose(ticket)
+			t.see(ticket)
 		})
+		if t.client.cfg.Clock.Since(began) >= t.client.cfg.PollInterval {
+			t.resetWait() // the stream was usable
+		}
 		if !errors.Is(err, ErrUnsupported) {
 			return last, failure(ctx, "WatchTicket", err)
 		}
 		t.watch = false
 	}
 	if last, err = t.matchmaker.Ticket(ctx, t.ticketID); err == nil {
-		t.propose(last)
+		t.see(last)
 	}
 	return last, failure(ctx, "Ticket", err)
 }
 
-// propose publishes a match that has to be accepted, once.
-func (t *tracker) propose(ticket Ticket) {
-	now := proposal{ticket.Status == TicketRequiresAcceptance, ticket.MatchID}
-	if now.open && now != t.proposal {
-		t.client.events.publish(MatchAcceptance{ticket})
+// see publishes a match that has to be accepted, once. After a change another one often follows soon.
+func (t *tracker) see(ticket Ticket) {
+	if ticket.Status != t.seen.Status || ticket.MatchID != t.seen.MatchID {
+		t.resetWait()
+		if ticket.Status == TicketRequiresAcceptance {
+			t.client.events.publish(MatchAcceptance{ticket})
+		}
 	}
-	t.proposal = now
+	t.seen = ticket
 }
 
 // permanent reports whether a retry cannot succeed.

@@ -3,6 +3,8 @@ package session_test
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/jonboulle/clockwork"
 
@@ -140,6 +142,63 @@ func TestTrackerErrors(t *testing.T) {
 		must(t, w.StartTracking("unknown", "ada"))
 		if e := await[session.MatchError](t, w.heard, 4); !errors.Is(e.Err, session.ErrNotFound) || !e.Final {
 			t.Errorf("the event is %+v", e)
+		}
+	})
+}
+
+// A stream that breaks is opened again after growing waits.
+func TestBrokenStream(t *testing.T) {
+	w := newTrackedWorld(t, false)
+	waits := []time.Duration{250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000}
+	for range waits {
+		w.service.Fail("WatchTicket", errors.New("no route"))
+	}
+	must(t, w.StartTracking(ticketID, "ada"))
+	for n, wait := range waits {
+		await[session.MatchError](t, w.heard, n+1)
+		must(t, w.clock.BlockUntilContext(t.Context(), 1))
+		w.clock.Advance(wait*time.Millisecond - 1)
+		if calls := w.service.Calls("WatchTicket"); calls != n+1 {
+			t.Fatalf("%d attempts before the wait of %v ms is over, want %d", calls, wait, n+1)
+		}
+		w.clock.Advance(1)
+	}
+	w.propose(t)
+	await[session.MatchAcceptance](t, w.heard, 1)
+}
+
+// A polled ticket is requested at once when its match was accepted.
+func TestLookAfterAcceptMatch(t *testing.T) {
+	w := newTrackedWorld(t, true)
+	must(t, w.StartTracking(ticketID, "ada"))
+	w.propose(t)
+	await[session.MatchAcceptance](t, w.heard, 1)
+	must(t, w.clock.BlockUntilContext(t.Context(), 1))
+	must(t, w.AcceptMatch(t.Context(), session.AcceptMatchRequest{TicketID: ticketID, PlayerIDs: []string{"ada"},
+		AcceptMatch: true}))
+	await[session.MatchComplete](t, w.heard, 1) // the clock has not moved
+}
+
+// A ticket that does not change is requested as often as PollInterval allows, after the first seconds.
+func TestQuietTicket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *session.Config) {
+			c.Remote = sessiontest.NewPolled(c.Remote.(*sessiontest.Service))
+		})
+		_, err := w.StartMatchmaking(t.Context(), session.StartMatchmakingRequest{
+			ConfigurationName: "duel", TicketID: ticketID, Players: []session.Player{{PlayerID: "ada"}},
+		})
+		must(t, err)
+		must(t, w.StartTracking(ticketID, "ada"))
+		time.Sleep(15*time.Second + 750*time.Millisecond) // 0.25 + 0.5 + … + 8
+		synctest.Wait()
+		if calls := w.service.Calls("Ticket"); calls != 7 {
+			t.Errorf("%d requests in the first seconds, want 7", calls)
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if calls := w.service.Calls("Ticket"); calls != 7+60 {
+			t.Errorf("%d requests after ten minutes more, want 67", calls)
 		}
 	})
 }
