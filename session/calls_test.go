@@ -234,6 +234,12 @@ func TestConfigure(t *testing.T) {
 			t.Errorf("Configure(%q) leads to %q, %v", region, service.Region(), err)
 		}
 	}
+	for _, region := range []string{"nowhere", "us east-1", "us-east-1/", "US-EAST-1", "us-east"} {
+		if err := c.Configure(t.Context(), region); !errors.Is(err, session.ErrInvalid) ||
+			!strings.Contains(err.Error(), region) || service.Region() == region {
+			t.Errorf("Configure(%q) gives %v, the region is %s", region, err, service.Region())
+		}
+	}
 	service.Fail("Configure", session.Errorf("Configure", session.ErrInvalid, "there is no region"))
 	if err := c.Configure(t.Context(), ""); !errors.Is(err, session.ErrInvalid) {
 		t.Error(err)
@@ -241,6 +247,47 @@ func TestConfigure(t *testing.T) {
 	if _, err := c.CreateSession(t.Context(), session.CreateSessionRequest{FleetID: "fleet-1"}); err != nil {
 		t.Error("after a Configure that has failed the one from before does not hold:", err)
 	}
+}
+
+// Errors name the call that the program has made, not that of the provider or the connector.
+func TestErrorsNameTheCall(t *testing.T) {
+	w := newWorld(t)
+	n, id := w.Named(), w.active(t)
+	must(t, n.Create(t.Context(), "game", small))
+	refusal := session.Errorf("Provider", session.ErrFull, "no")
+	for _, test := range []struct {
+		fail func(string, error)
+		op   string
+		call func(context.Context) error
+		want string
+	}{
+		{w.service.Fail, "Reserve", func(ctx context.Context) error {
+			return w.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: "ada"})
+		}, "JoinSession: no"},
+		{w.connector.Fail, "Connect", func(ctx context.Context) error {
+			return w.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: "ada"})
+		}, "JoinSession: no"},
+		{w.service.Fail, "Host", func(ctx context.Context) error { return n.Start(ctx, "game") }, "Start: no"},
+		{w.lan.Fail, "Announce", func(ctx context.Context) error { return n.Create(ctx, "b", onLAN()) }, "Create: no"},
+		{nil, "", func(ctx context.Context) error { return n.Create(ctx, "game", small) },
+			`Create "game": a session of this name exists and is Pending: choose another name, or destroy it first`},
+		{nil, "", func(ctx context.Context) error { return n.Start(ctx, "b") },
+			`Start "b": there is no session of this name`},
+	} {
+		if test.fail != nil {
+			test.fail(test.op, refusal)
+		}
+		if err := test.call(t.Context()); err == nil || err.Error() != test.want {
+			t.Errorf("%s fails: got %v, want %s", test.op, err, test.want)
+		}
+	}
+	w.service.Fail("WatchTicket", refusal)
+	w.service.Fail("WatchTicket", session.Errorf("Provider", session.ErrDenied, "no"))
+	must(t, w.StartTracking("t-1", "ada"))
+	if e := await[session.MatchError](t, w.heard, 1); e.Err.Error() != "StartTracking: no" {
+		t.Error(e.Err)
+	}
+	must(t, w.StopTracking(t.Context()))
 }
 
 func TestCreatePlayerID(t *testing.T) {

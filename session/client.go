@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -28,9 +29,12 @@ type Client struct {
 
 // New makes a client. It starts nothing; Close ends what its calls have started.
 func New(cfg Config) *Client {
+	c := &Client{calls: newCallGroup()}
+	if c.events.log = cfg.Log; cfg.Log == nil {
+		c.events.log = slog.Default()
+	}
 	cfg.fill()
-	c := &Client{cfg: cfg, calls: newCallGroup()}
-	c.events.log = cfg.Log
+	c.cfg = cfg
 	c.tickets.client = c
 	c.game, c.named.machine = newMachine(c), newMachine(c)
 	return c
@@ -38,9 +42,12 @@ func New(cfg Config) *Client {
 
 // Subscribe calls receive with every event that is published from now on, in order. All subscribers are called from one
 // goroutine, one after the other, and under no lock. A slow subscriber delays the events, its own and those of others,
-// but no call and no event is lost. unsubscribe may be called from receive; it does not wait for a running call of
-// receive.
+// but no call and no event is lost. A panic of receive is logged, and receive misses only that event. unsubscribe may be
+// called from receive; it does not wait for a running call of receive. A nil receive panics.
 func (c *Client) Subscribe(receive func(Event)) (unsubscribe func()) {
+	if receive == nil {
+		panic("session: Subscribe: receive is nil")
+	}
 	return c.events.subscribe(receive)
 }
 

@@ -45,7 +45,7 @@ type Config struct {
 
 	// Clock drives the timers; nil for the real one.
 	Clock clockwork.Clock
-	// Log receives what is returned to no caller; nil: no log.
+	// Log receives what is returned to no caller; nil: no log, except that slog.Default receives panics of subscribers.
 	Log *slog.Logger
 }
 

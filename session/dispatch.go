@@ -13,7 +13,7 @@ import (
 // Its queue has no limit: an event answers a call of the game, or reports one of a ticket's few changes, so that the
 // game itself limits them; and the game would wait for ever for a dropped completion.
 type dispatcher struct {
-	log *slog.Logger
+	log *slog.Logger // for panics of subscribers
 
 	mu          sync.Mutex
 	queue       []queued

@@ -25,7 +25,8 @@ var (
 
 // An Error is a failed operation.
 type Error struct {
-	// Op is the operation, by its name in this package: "CreateSession", "Join".
+	// Op is the call that the program made: "CreateSession", or "Join" of NamedSessions. Errors of a Provider that is
+	// called without a Client have the Provider's method: "Host".
 	Op string
 	// Kind is one of this package's kinds, which errors.Is finds.
 	Kind error

@@ -1,9 +1,13 @@
 package session_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -88,6 +92,40 @@ func TestSubscriberMayDoAnything(t *testing.T) {
 	if times != 1 {
 		t.Errorf("who has unsubscribed was called %d times", times)
 	}
+}
+
+// A panic of a subscriber is logged, without Config.Log by slog.Default.
+func TestSubscriberPanicIsLogged(t *testing.T) {
+	for name, given := range map[string]bool{"with a log": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			var text bytes.Buffer
+			log := slog.New(slog.NewTextHandler(&text, nil))
+			before := slog.Default()
+			slog.SetDefault(log)
+			defer slog.SetDefault(before)
+			w := newWorld(t, func(c *session.Config) {
+				if given {
+					c.Log = log
+				}
+			})
+			w.Subscribe(func(session.Event) { panic("at the end of a subscriber") })
+			w.Async(t.Context(), w.LeaveSession)
+			must(t, w.Close(context.Background()))
+			if !strings.Contains(text.String(), "at the end of a subscriber") {
+				t.Errorf("the log is %q", text.String())
+			}
+		})
+	}
+}
+
+func TestSubscribeNil(t *testing.T) {
+	w := newWorld(t)
+	defer func() {
+		if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), "Subscribe") {
+			t.Errorf("Subscribe(nil) panics with %v", v)
+		}
+	}()
+	w.Subscribe(nil)
 }
 
 func TestClose(t *testing.T) {

@@ -24,17 +24,21 @@ var (
 	causes = []*Error{errDestroyed, errLeft, errStopped, errSearch, errClosed}
 )
 
-// failure returns the error of an operation as one of this package's kinds. If the error is only a consequence of ctx
-// being done, failure returns the cause of that instead.
+// failure returns the error of an operation as one of this package's kinds, with the operation in place of the
+// provider's own. If the error is only a consequence of ctx being done, failure returns the cause of that instead.
 func failure(ctx context.Context, op string, err error) error {
-	if cause, ok := err.(*Error); ok && slices.Contains(causes, cause) {
-		return &Error{Op: op, Kind: cause.Kind, Message: cause.Message}
-	}
+	e, ok := err.(*Error)
 	switch {
 	case err == nil:
 		return nil
+	case ok && slices.Contains(causes, e):
+		return &Error{Op: op, Kind: e.Kind, Message: e.Message}
 	case ctx.Err() != nil && consequence(err):
 		return interruption(ctx, op)
+	case ok && e.Op != op:
+		renamed := *e
+		renamed.Op = op
+		return &renamed
 	case slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) }):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):

@@ -3,21 +3,27 @@ package session
 import (
 	"cmp"
 	"context"
+	"regexp"
 )
 
 // Configure makes the client ready for a region of the service, such as "us-east-1"; "" for Config.DefaultRegion. It
-// may be called again; if that fails the region from before stays.
+// rejects names that no region can have with ErrInvalid, and does not check that the region exists. It may be called
+// again; if that fails the region from before stays.
 func (c *Client) Configure(ctx context.Context, region string) error {
+	region = cmp.Or(region, c.cfg.DefaultRegion)
 	return call[none]{
 		op: "Configure",
 		check: func() error {
 			if c.cfg.Remote == nil {
 				return Errorf("Configure", ErrUnsupported, "there is no session service: set Config.Remote")
 			}
+			if region != "" && !regionName.MatchString(region) {
+				return Errorf("Configure", ErrInvalid, "region %q: want one such as us-east-1, or local", region)
+			}
 			return nil
 		},
 		do: func(ctx context.Context, _ OpID) (none, error) {
-			err := c.cfg.Remote.Configure(ctx, cmp.Or(region, c.cfg.DefaultRegion))
+			err := c.cfg.Remote.Configure(ctx, region)
 			if err == nil {
 				c.configured.Store(true)
 			}
@@ -25,6 +31,9 @@ func (c *Client) Configure(ctx context.Context, region string) error {
 		},
 	}.runErr(ctx, c)
 }
+
+// regionName matches the regions of AWS and of Muster.
+var regionName = regexp.MustCompile(`^([a-z]+(-[a-z]+)+-[0-9]+|local)$`)
 
 // remote returns a call of the service; check validates its request first.
 func remote[T any](c *Client, op string, check func() error, do func(context.Context) (T, error)) call[T] {

@@ -36,7 +36,13 @@ type StateError struct {
 
 // Error returns the call and the state.
 func (e *StateError) Error() string {
-	if e.Name == "" {
+	switch {
+	case e.kind == ErrExists:
+		return fmt.Sprintf("%s %q: a session of this name exists and is %s: choose another name, or destroy it first",
+			e.Op, e.Name, e.State)
+	case e.kind == ErrNotFound:
+		return fmt.Sprintf("%s %q: there is no session of this name", e.Op, e.Name)
+	case e.Name == "":
 		return fmt.Sprintf("%s: not possible in state %s", e.Op, e.State)
 	}
 	return fmt.Sprintf("%s %q: not possible in state %s", e.Op, e.Name, e.State)

@@ -51,8 +51,11 @@ type tracker struct {
 // doubles with each request, up to Config.PollInterval.
 const firstWait = 250 * time.Millisecond
 
+// trackingOp is the call that errors of the tracker name.
+const trackingOp = "StartTracking"
+
 func (t *tickets) start(ticketID, playerID string) error {
-	const op = "StartTracking"
+	const op = trackingOp
 	check := checker{op: op}
 	check.given("the ticket's id", ticketID)
 	check.player("the player's id", playerID)
@@ -85,7 +88,7 @@ func (t *tickets) begin(m Matchmaker, ticketID, playerID string) (*tracker, erro
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.now != nil {
-		return nil, &StateError{Op: "StartTracking", Name: ticketID, State: Tracking}
+		return nil, &StateError{Op: trackingOp, Name: ticketID, State: Tracking}
 	}
 	_, watch := m.(TicketWatcher)
 	now := &tracker{tickets: t, matchmaker: m, watch: watch, ticketID: ticketID, playerID: playerID,
@@ -175,14 +178,14 @@ func (t *tracker) fetch(ctx context.Context) (last Ticket, err error) {
 			t.resetWait() // the stream was usable
 		}
 		if !errors.Is(err, ErrUnsupported) {
-			return last, failure(ctx, "WatchTicket", err)
+			return last, failure(ctx, trackingOp, err)
 		}
 		t.watch = false
 	}
 	if last, err = t.matchmaker.Ticket(ctx, t.ticketID); err == nil {
 		t.see(last)
 	}
-	return last, failure(ctx, "Ticket", err)
+	return last, failure(ctx, trackingOp, err)
 }
 
 // see publishes a match that has to be accepted, once. After a change another one often follows soon.
@@ -221,7 +224,7 @@ func (t *tracker) over(ctx context.Context, ticket Ticket) {
 
 // enter connects the player to the match with the ticket's reservation.
 func (t *tracker) enter(ctx context.Context, ticket Ticket) (Reservation, error) {
-	const op = "StartTracking"
+	const op = trackingOp
 	place, ok := ticket.Reservations[t.playerID]
 	if !ok {
 		return place, Errorf(op, ErrNotFound, "player %s is not in the match of ticket %s", t.playerID, t.ticketID)

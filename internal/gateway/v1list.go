@@ -5,8 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // Limits of the list.
@@ -21,6 +26,7 @@ const (
 // A listing is a request for a page of game sessions.
 type listing struct {
 	filter, sort string
+	shift        int // characters in filter before that of the client
 	open         bool
 	limit        int
 	cursor       string
@@ -60,26 +66,45 @@ func (c *call) listing() (*listing, error) {
 	if q.problem != nil {
 		return nil, q.problem
 	}
-	if in.filter != "" {
-		in.filter = "(" + in.filter + ")"
-	}
+	var more []string
 	if n, ok := build.Get(); ok {
-		in.and(buildFilter(n))
+		more = append(more, buildFilter(n))
 	}
 	if in.open {
-		in.and(openFilter)
+		more = append(more, openFilter)
 	}
+	in.and(more)
 	if in.sort == "" {
 		in.sort = oldestFirst
 	}
 	return in, nil
 }
 
-func (l *listing) and(filter string) {
-	if l.filter != "" {
-		filter = l.filter + " AND " + filter
+func (l *listing) and(filters []string) {
+	if l.filter != "" && len(filters) > 0 {
+		l.shift = len("(")
+		filters = append([]string{"(" + l.filter + ")"}, filters...)
 	}
-	l.filter = filter
+	if len(filters) > 0 {
+		l.filter = strings.Join(filters, " AND ")
+	}
+}
+
+// place matches a position in an error of the service.
+var place = regexp.MustCompile(`character (\d+)`)
+
+// ofClient returns an error of a search with positions in the client's filter.
+func (l *listing) ofClient(err error) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || l.shift == 0 {
+		return err
+	}
+	shifted := *f
+	shifted.Message = place.ReplaceAllStringFunc(f.Message, func(text string) string {
+		at, _ := strconv.Atoi(strings.TrimPrefix(text, "character ")) // digits alone
+		return "character " + strconv.Itoa(max(at-l.shift, 1))
+	})
+	return &shifted
 }
 
 // A cursor is the position of the next page.
@@ -130,7 +155,7 @@ func (g *Gateway) list(ctx context.Context, l *listing) (found []wire.GameSessio
 		out, err := g.service.SearchGameSessions(ctx,
 			searchInput(targets[at.Target], l.filter, l.sort, l.limit-len(found), at.Next))
 		if err != nil {
-			return nil, "", failed(ctx, err, NoFleet, Internal)
+			return nil, "", failed(ctx, l.ofClient(err), NoFleet, Internal)
 		}
 		for _, s := range out.GameSessions {
 			if !l.open || open(&s) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -248,6 +250,28 @@ func (s *service) client(change ...func(*session.Config)) *session.Client {
 	s.Cleanup(func() { s.check(c.Close(context.Background())) })
 	s.check(c.Configure(s.Context(), ""))
 	return c
+}
+
+// TestFilterPositions has a filter that cannot be read: its position is that in the text of the caller, through the
+// gateway as well.
+func TestFilterPositions(t *testing.T) {
+	t.Parallel()
+	s := startMuster(t, func(c *muster.Config) { c.Gateway.Messages = "api" })
+	c := s.client()
+	for filter, position := range map[string]string{"maximumSessions": "character 16", "é=1": "character 1:"} {
+		_, err := c.SearchSessions(t.Context(), session.SearchSessionsRequest{FilterExpression: filter})
+		wantError(t, err, session.ErrInvalid, "invalid_request")
+		if !strings.Contains(err.Error(), position) {
+			t.Errorf("%s: %v does not name %s", filter, err, position)
+		}
+		answer, err := s.Web.Get(s.Gateway + "/v1/sessions?filter=" + url.QueryEscape(filter)) // open ones
+		s.check(err)
+		text, err := io.ReadAll(answer.Body)
+		s.check(errors.Join(err, answer.Body.Close()))
+		if !strings.Contains(string(text), position) {
+			t.Errorf("%s: %s does not name %s", filter, text, position)
+		}
+	}
 }
 
 // TestCompatErrors reads the failures of the original gateway, as Muster's can
