@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"log/slog"
-	"os/user"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -66,12 +65,4 @@ func (c *Config) fill() {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-}
-
-// userName is the name of the operating system's user.
-func userName() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return "NullUser"
 }

@@ -52,6 +52,20 @@ func TestNamedSessionAtTheService(t *testing.T) {
 	}
 }
 
+// The default name of a session is the same for all users: it does not show the name of an account.
+func TestDefaultName(t *testing.T) {
+	w := newWorld(t)
+	must(t, w.Named().Create(t.Context(), "local", onLAN()))
+	must(t, w.Named().Create(t.Context(), "game", small))
+	must(t, w.Named().Start(t.Context(), "game"))
+	if name := w.lan.Adverts()[0].Name; name != "Session" {
+		t.Errorf("the local network has %q", name)
+	}
+	if name := w.service.Sessions()[0].SessionName; name != "Session" {
+		t.Errorf("the service has %q", name)
+	}
+}
+
 func TestNamedSessionOnTheLAN(t *testing.T) {
 	host := newWorld(t)
 	guest := newWorld(t, func(c *session.Config) { c.LAN, c.PlayerID, c.Remote = host.lan, "bob", nil })

@@ -35,8 +35,11 @@ type Settings struct {
 }
 
 // PropertyName is the property with a session's name for lists, where it is SearchResult.Name and not among the
-// properties; without it the name is "<user>'s Session", of the user of the operating system.
+// properties; without it the name is "Session".
 const PropertyName = "Name"
+
+// defaultTitle has no name of a person in it: everybody who searches receives it.
+const defaultTitle = "Session"
 
 // beaconPort is the default port of Unreal's beacons. Source: Unreal, AOnlineBeaconHost.
 const beaconPort = 15000
@@ -55,7 +58,7 @@ func (s Settings) connections() int { return s.NumPublicConnections + s.NumPriva
 
 // title returns the session's name in lists.
 func (s Settings) title() string {
-	return cmp.Or(s.Properties[PropertyName], userName()+"'s Session")
+	return cmp.Or(s.Properties[PropertyName], defaultTitle)
 }
 
 // beacon returns the port of Unreal's beacon.
