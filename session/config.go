@@ -8,7 +8,8 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// Config configures a Client. Everything is optional: calls that need a missing part return ErrUnsupported.
+// Config configures a Client. Everything is optional: calls that need a missing part return ErrUnsupported. A client
+// without Remote, for the local network alone, needs no Configure.
 type Config struct {
 	// Remote reaches the session service. Matchmaking needs one that is a Matchmaker.
 	Remote Provider
@@ -30,8 +31,8 @@ type Config struct {
 	ListenIP   string
 	ListenPort int
 	// FallbackToLAN lets a named session, and a search, use the local network when the service cannot be reached, has
-	// no capacity or does not answer in time. Such a session stays on the local network. Without it, those failures are
-	// returned.
+	// no capacity or does not answer in time, and while Configure has not succeeded. Such a session stays on the local
+	// network. Without it, those failures are returned.
 	FallbackToLAN bool
 
 	// FindTimeout limits a search for named sessions at the service; default 15 s.

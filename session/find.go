@@ -30,7 +30,7 @@ func (n *NamedSessions) Find(ctx context.Context, q FindQuery) ([]SearchResult, 
 		op: op,
 		check: func() (err error) {
 			err = firstError(func() error { return q.check(op) }, func() error {
-				if q.LAN {
+				if q.LAN || n.offline() {
 					return n.lan(op)
 				}
 				return n.client.ready(op)
@@ -81,7 +81,7 @@ func (n *NamedSessions) endSearch(s *search) {
 
 // find searches as requested, or after a fallback on the local network.
 func (n *NamedSessions) find(ctx context.Context, q FindQuery) ([]SearchResult, error) {
-	if q.LAN {
+	if q.LAN || n.offline() {
 		return n.findOnLAN(ctx, q.FindRequest)
 	}
 	found, err := n.findRemotely(ctx, q.FindRequest)

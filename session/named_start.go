@@ -16,6 +16,7 @@ func (n *NamedSessions) Start(ctx context.Context, name string) error {
 	const op = "Start"
 	var r *record
 	var w *work // nil for a session that starts at once
+	offline := false
 	return call[none]{
 		op: op, name: name,
 		check: func() (err error) {
@@ -29,7 +30,10 @@ func (n *NamedSessions) Start(ctx context.Context, name string) error {
 				r.move(InProgress)
 				return nil
 			}
-			err = firstError(func() error { return n.client.ready(op) }, func() error { return n.client.connector(op) })
+			if offline = n.offline(); !offline {
+				err = firstError(func() error { return n.client.ready(op) },
+					func() error { return n.client.connector(op) })
+			}
 			if err == nil {
 				w = r.begin(Starting)
 			}
@@ -41,6 +45,9 @@ func (n *NamedSessions) Start(ctx context.Context, name string) error {
 				return none{}, nil
 			}
 			defer close(w.done)
+			if offline {
+				return none{}, n.announce(ctx, op, w, InProgress)
+			}
 			return none{}, n.host(ctx, id, op, w)
 		},
 	}.runErr(ctx, n.client)
@@ -69,6 +76,12 @@ func (r *record) hostRequest() HostRequest {
 		SessionName: s.title(), OwnerID: r.ownerID, BuildID: s.BuildUniqueID,
 		Connections: s.connections(), Properties: s.published(),
 	}
+}
+
+// offline reports whether sessions and searches go to the local network at once, because no service is configured.
+func (n *NamedSessions) offline() bool {
+	cfg := &n.client.cfg
+	return cfg.FallbackToLAN && cfg.LAN != nil && n.client.ready("") != nil
 }
 
 // fallback reports whether a failure at the service leads to the local network.
@@ -135,10 +148,10 @@ func (s SearchResult) check(op string) error {
 	return c.err
 }
 
-// record returns the record of a session that was found.
+// record returns the record of a session that was found. Its settings are those that a search returns.
 func (s SearchResult) record(name string) *record {
 	settings := Settings{
-		NumPublicConnections: max(0, s.Connections), IsLANMatch: s.LAN, ShouldAdvertise: true,
+		NumPublicConnections: max(0, s.Connections), IsLANMatch: s.LAN,
 		BuildUniqueID: s.BuildID, Properties: make(map[string]string),
 	}
 	maps.Copy(settings.Properties, s.Properties)

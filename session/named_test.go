@@ -3,9 +3,11 @@ package session_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/muster-gg/muster/session"
+	"github.com/muster-gg/muster/session/sessiontest"
 )
 
 func TestNamedSessionAtTheService(t *testing.T) {
@@ -145,6 +147,57 @@ func TestFallbackToLAN(t *testing.T) {
 	w.service.Fail("Find", session.Errorf("Find", session.ErrTransport, "no route"))
 	if results, err := w.Named().Find(ctx, session.FindQuery{}); err != nil || len(results) != 1 || !results[0].LAN {
 		t.Error(results, err)
+	}
+}
+
+// Without a service, or before Configure, FallbackToLAN leads to the local network at once.
+func TestFallbackWithoutAService(t *testing.T) {
+	for name, change := range map[string]func(*session.Config){
+		"no service":     func(c *session.Config) { c.Remote, c.Connector = nil, nil },
+		"not configured": func(c *session.Config) { c.Remote.(*sessiontest.Service).Fail("Configure", errOffline) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := session.Config{Remote: new(sessiontest.Service), LAN: new(sessiontest.LAN), FallbackToLAN: true}
+			change(&cfg)
+			client := session.New(cfg)
+			defer client.Close(t.Context())
+			if err := client.Configure(t.Context(), ""); err == nil {
+				t.Fatal("Configure has succeeded")
+			}
+			n := client.Named()
+			must(t, n.Create(t.Context(), "game", small))
+			must(t, n.Start(t.Context(), "game"))
+			if s, _ := n.Get("game"); s.State != session.InProgress || !s.Settings.IsLANMatch {
+				t.Errorf("the session is %+v", s)
+			}
+			must(t, n.End(t.Context(), "game"))
+			results, err := n.Find(t.Context(), session.FindQuery{})
+			if err != nil || len(results) != 1 || !results[0].LAN {
+				t.Error(results, err)
+			}
+		})
+	}
+}
+
+var errOffline = session.Errorf("Configure", session.ErrDenied, "no credentials: the network is unreachable")
+
+// A joined session has the settings that a search returns, and no others.
+func TestSettingsOfAJoinedSession(t *testing.T) {
+	host := newWorld(t)
+	guest := newWorld(t, func(c *session.Config) { c.LAN, c.PlayerID, c.Remote = host.lan, "bob", nil })
+	settings := session.Settings{
+		NumPublicConnections: 2, ShouldAdvertise: true, AllowJoinInProgress: true, IsLANMatch: true, BuildUniqueID: 7,
+		BeaconPort: 1234, UsesPresence: true, Properties: map[string]string{session.PropertyName: "Friday", "map": "x"},
+	}
+	must(t, host.Named().Create(t.Context(), "game", settings))
+	results, err := guest.Named().Find(t.Context(), session.FindQuery{LAN: true})
+	if err != nil || len(results) != 1 {
+		t.Fatal(results, err)
+	}
+	must(t, guest.Named().Join(t.Context(), "theirs", results[0]))
+	want := session.Settings{NumPublicConnections: 2, IsLANMatch: true, BuildUniqueID: 7, Properties: settings.Properties}
+	if s, _ := guest.Named().Get("theirs"); !reflect.DeepEqual(s.Settings, want) {
+		t.Errorf("the settings are %+v, want %+v", s.Settings, want)
 	}
 }
 

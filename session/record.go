@@ -94,8 +94,10 @@ func (r *record) advert() Advert {
 
 // NamedSession is a snapshot of a named session.
 type NamedSession struct {
-	Name               string
-	State              State
+	Name  string
+	State State
+	// Settings of a joined session are what Find has returned: NumPublicConnections (of all slots, private ones too),
+	// IsLANMatch, BuildUniqueID and Properties. The others are not published, and are zero.
 	Settings           Settings
 	OwnerID, OwnerName string // of the creator; "" if unknown
 	Hosting            bool   // it was created here, not joined

@@ -38,7 +38,7 @@ type Settings struct {
 // properties; without it the name is "Session".
 const PropertyName = "Name"
 
-// defaultTitle has no name of a person in it: everybody who searches receives it.
+// defaultTitle has no name of a person in it, because every search returns it.
 const defaultTitle = "Session"
 
 // beaconPort is the default port of Unreal's beacons. Source: Unreal, AOnlineBeaconHost.

@@ -33,7 +33,7 @@ func getSession(c *call) (answer, error) {
 const maxPlayerSession = 256
 
 // endSession answers DELETE /v1/sessions/{id}. Only the player who has created the game session may end it, before
-// anyone has entered it; the id of its player session is the proof.
+// a player has entered it; the id of its player session is the proof.
 func endSession(c *call) (answer, error) {
 	id, err := c.sessionID()
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *call) mayEnd(s *wire.GameSession, slot string) error {
 	}
 	if p == nil || p.GameSessionId != s.GameSessionId || p.Status != wire.PlayerSessionStatusReserved ||
 		s.CurrentPlayerSessionCount.Or(0) != 1 {
-		return fail(Forbidden, "Only the creator of a game session may end it, while nobody has entered it.")
+		return fail(Forbidden, "Only the creator of a game session may end it, while no player has entered it.")
 	}
 	creator := &creation{name: s.Name, player: p.PlayerId, origin: c.origin(p.PlayerId)}
 	if !c.g.newToken(creator).sameCreator(s) {

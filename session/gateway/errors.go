@@ -103,6 +103,10 @@ const missingRoute = "Missing Authentication Token"
 // answer of a proxy.
 func refusal(r request, status int, data []byte) error {
 	p, failed := errorObject(data)
+	missing := status == http.StatusNotFound || status == http.StatusMethodNotAllowed
+	if missing && p.Code == "" && strings.HasPrefix(r.uri, "/v1/") { // Muster's gateway has a code for what is missing
+		return unknownCall(r)
+	}
 	if failed {
 		return refused(r.op, status, p)
 	}
@@ -112,12 +116,17 @@ func refusal(r request, status int, data []byte) error {
 	}
 	if p.Message == missingRoute {
 		if strings.HasPrefix(r.uri, "/v1/") {
-			return session.Errorf(r.op, session.ErrUnsupported,
-				"this gateway has the original calls alone: it knows no %s", r.uri)
+			return unknownCall(r)
 		}
 		p.Message += text(fmt.Sprintf(": the gateway knows no %s: check Config.URL and the URIs", r.uri))
 	}
 	return refused(r.op, status, p)
+}
+
+// unknownCall returns the error of a call that only Muster's gateway has.
+func unknownCall(r request) error {
+	path, _, _ := strings.Cut(r.uri, "?")
+	return session.Errorf(r.op, session.ErrUnsupported, "this gateway has the original calls alone: it knows no %s", path)
 }
 
 // refused converts a problem to an error.

@@ -78,14 +78,19 @@ func TestRefusals(t *testing.T) {
 // know.
 func TestOriginalGatewayHasNoMore(t *testing.T) {
 	t.Parallel()
-	p := answer(t, 403, `{"message":"Missing Authentication Token"}`).provider(t)
-	_, err := p.Ticket(t.Context(), "t")
-	wantError(t, err, session.ErrUnsupported, "")
-	wantError(t, p.WatchTicket(t.Context(), "t", nil), session.ErrUnsupported, "")
-	r := hostRequest
-	r.Properties = map[string]string{"mode": "ctf"}
-	_, err = p.Host(t.Context(), r)
-	wantError(t, err, session.ErrUnsupported, "")
+	for body, status := range map[string]int{
+		`{"message":"Missing Authentication Token"}`: 403, "404 page not found": 404, `{"error": "no such page"}`: 404,
+		"<html>": 405,
+	} {
+		p := answer(t, status, body).provider(t)
+		_, err := p.Ticket(t.Context(), "t")
+		wantError(t, err, session.ErrUnsupported, "")
+		wantError(t, p.WatchTicket(t.Context(), "t", nil), session.ErrUnsupported, "")
+		r := hostRequest
+		r.Properties = map[string]string{"mode": "ctf"}
+		_, err = p.Host(t.Context(), r)
+		wantError(t, err, session.ErrUnsupported, "")
+	}
 }
 
 func TestConfigure(t *testing.T) {
