@@ -102,7 +102,7 @@ func TestLeaveFromACallback(t *testing.T) {
 					t.Error("the call that was interrupted:", err)
 				}
 			}
-			if _, ok := w.Current(); ok || w.Connection() != nil || w.Named().Count() != 0 {
+			if _, ok := w.Current(); ok || w.Connection() != nil || len(w.Named().All()) != 0 {
 				t.Error("the player has not left")
 			}
 			close(conn.returned)

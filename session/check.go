@@ -70,21 +70,21 @@ func (c *checker) player(field, id string) {
 }
 
 func (c *checker) properties(p map[string]string) {
-	c.between("the number of properties", len(p), 0, MaxProperties)
+	c.between("the number of properties", len(p), 0, maxProperties)
 	for _, key := range slices.Sorted(maps.Keys(p)) {
 		c.given("a property's key", key)
-		c.short("the property's key "+key, key, MaxPropertyKey)
-		c.short("the property "+key, p[key], MaxPropertyValue)
+		c.short("the property's key "+key, key, maxPropertyKey)
+		c.short("the property "+key, p[key], maxPropertyValue)
 	}
 }
 
 func (r CreateSessionRequest) check() error {
 	c := checker{op: "CreateSession"}
 	c.fleet(r.FleetID, r.AliasID)
-	c.between("MaxPlayer", r.MaxPlayer, 0, MaxPlayers)
+	c.between("MaxPlayer", r.MaxPlayer, 0, maxPlayers)
 	c.short("CreatorID", r.CreatorID, maxText)
 	c.short("SessionName", r.SessionName, maxText)
-	c.id("IdempotencyToken", r.IdempotencyToken, "-", MaxIdempotencyToken)
+	c.id("IdempotencyToken", r.IdempotencyToken, "-", maxIdempotencyToken)
 	c.properties(r.SessionProperties)
 	return c.err
 }
@@ -92,8 +92,8 @@ func (r CreateSessionRequest) check() error {
 func (r CreateSessionOnQueueRequest) check() error {
 	c := checker{op: "CreateSessionOnQueue"}
 	c.given("PlacementID", r.PlacementID)
-	c.id("PlacementID", r.PlacementID, "-", MaxIdempotencyToken)
-	c.between("MaxPlayer", r.MaxPlayer, 1, MaxPlayers)
+	c.id("PlacementID", r.PlacementID, "-", maxIdempotencyToken)
+	c.between("MaxPlayer", r.MaxPlayer, 1, maxPlayers)
 	c.short("SessionName", r.SessionName, maxText)
 	c.properties(r.SessionProperties)
 	return c.err
@@ -102,7 +102,7 @@ func (r CreateSessionOnQueueRequest) check() error {
 func (r SearchSessionsRequest) check() error {
 	c := checker{op: "SearchSessions"}
 	c.fleet(r.FleetID, r.AliasID)
-	c.between("MaxResult", r.MaxResult, 0, MaxPage)
+	c.between("MaxResult", r.MaxResult, 0, maxPage)
 	c.short("FilterExpression", r.FilterExpression, maxText)
 	c.short("SortExpression", r.SortExpression, maxText)
 	c.short("NextToken", r.NextToken, maxText)
@@ -113,14 +113,14 @@ func (r JoinSessionRequest) check() error {
 	c := checker{op: "JoinSession"}
 	c.given("SessionID", r.SessionID)
 	c.player("PlayerID", r.PlayerID)
-	c.short("PlayerData", r.PlayerData, MaxPlayerData)
+	c.short("PlayerData", r.PlayerData, maxPlayerData)
 	return c.err
 }
 
 func (r StartMatchmakingRequest) check() error {
 	c := checker{op: "StartMatchmaking"}
 	c.given("ConfigurationName", r.ConfigurationName)
-	c.between("the number of Players", len(r.Players), 1, MaxTicketPlayers)
+	c.between("the number of Players", len(r.Players), 1, maxTicketPlayers)
 	c.id("TicketID", r.TicketID, "-.", maxTicketID)
 	for _, p := range r.Players {
 		c.player("PlayerID", p.PlayerID)

@@ -136,7 +136,7 @@ func TestNamedCallsThatAreInvalid(t *testing.T) {
 	w := newWorld(t)
 	n, ctx := w.Named(), t.Context()
 	must(t, n.Create(ctx, "game", small))
-	results, findErr := n.Find(ctx, session.FindQuery{FindRequest: session.FindRequest{Limit: -1}})
+	results, findErr := n.Find(ctx, session.FindRequest{Limit: -1})
 	for call, err := range map[string]error{
 		"no name":       n.Create(ctx, "", small),
 		"no place":      n.Create(ctx, "b", session.Settings{}),
@@ -151,7 +151,7 @@ func TestNamedCallsThatAreInvalid(t *testing.T) {
 			t.Errorf("%s: %v", call, err)
 		}
 	}
-	if len(results) != 0 || n.Count() != 1 {
+	if len(results) != 0 || len(n.All()) != 1 {
 		t.Error("a call that was refused has done something")
 	}
 }
@@ -161,7 +161,7 @@ func TestMissingParts(t *testing.T) {
 	w := newWorld(t, func(c *session.Config) { c.LAN, c.Connector = nil, nil })
 	n, ctx := w.Named(), t.Context()
 	must(t, n.Create(ctx, "game", small))
-	_, findErr := n.Find(ctx, session.FindQuery{LAN: true})
+	_, findErr := n.Find(ctx, session.FindRequest{LAN: true})
 	for call, err := range map[string]error{
 		"join session":  w.JoinSession(ctx, session.JoinSessionRequest{SessionID: "s", PlayerID: "ada"}),
 		"create on LAN": n.Create(ctx, "b", onLAN()),

@@ -42,8 +42,8 @@ func New(cfg Config) *Client {
 
 // Subscribe calls receive with every event that is published from now on, in order. All subscribers are called from one
 // goroutine, one after the other, and under no lock. A slow subscriber delays the events, its own and those of others,
-// but no call and no event is lost. A panic of receive is logged, and receive misses only that event. unsubscribe may be
-// called from receive; it does not wait for a running call of receive. A nil receive panics.
+// but no call and no event is lost. A panic of receive is logged, and receive misses only that event. unsubscribe may
+// be called from receive; it does not wait for a running call of receive. A nil receive panics.
 func (c *Client) Subscribe(receive func(Event)) (unsubscribe func()) {
 	if receive == nil {
 		panic("session: Subscribe: receive is nil")

@@ -18,7 +18,7 @@ var (
 	ErrTimeout       = errors.New("no answer in time")
 	ErrTransport     = errors.New("the service could not be reached")
 	ErrUnavailable   = errors.New("no capacity at the moment") // no free game server, too many requests
-	ErrUnsupported   = errors.New("not supported")             // by the provider or the service, or a part of Config is missing
+	ErrUnsupported   = errors.New("not supported")             // by the provider; or a part of Config is missing
 	ErrCanceled      = errors.New("canceled")                  // by the caller's context, or by a later call
 	ErrClosed        = errors.New("closed")
 )

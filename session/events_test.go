@@ -170,7 +170,7 @@ func TestClose(t *testing.T) {
 	if n := len(completions(events, "SearchSessions")); n != 1 {
 		t.Errorf("the search has %d completions", n)
 	}
-	if w.Named().Count() != 0 {
+	if len(w.Named().All()) != 0 {
 		t.Error("named sessions are left")
 	}
 }

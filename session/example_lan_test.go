@@ -95,7 +95,7 @@ func ExampleNamedSessions_lanHost() {
 			Version: 1, Data: []byte("bob"),
 		},
 	}})
-	found, err := bob.Named().Find(ctx, session.FindQuery{LAN: true, FindRequest: session.FindRequest{Stop: 1}})
+	found, err := bob.Named().Find(ctx, session.FindRequest{LAN: true, Stop: 1})
 	if err != nil || len(found) == 0 {
 		fmt.Println("nothing found:", err)
 		return

@@ -25,7 +25,7 @@ func ExampleNamedSessions() {
 		fmt.Println(err)
 		return
 	}
-	found, err := guest.Named().Find(ctx, session.FindQuery{LAN: true})
+	found, err := guest.Named().Find(ctx, session.FindRequest{LAN: true})
 	if err != nil || len(found) == 0 {
 		fmt.Println("nothing found:", err)
 		return
@@ -34,7 +34,7 @@ func ExampleNamedSessions() {
 		fmt.Println(err)
 		return
 	}
-	address, err := guest.Named().ConnectString("game", session.GamePort)
+	address, err := guest.Named().ConnectString("game")
 	fmt.Println(found[0].Name, address, err)
 	// Output: Friday 127.0.0.1:7777 <nil>
 }

@@ -8,12 +8,6 @@ import (
 // maxResults is the default limit of a search.
 const maxResults = 100
 
-// FindQuery asks for sessions to join, either at the service or on the local network.
-type FindQuery struct {
-	FindRequest
-	LAN bool
-}
-
 // A search is a running Find.
 type search struct {
 	over context.Context // done when it is canceled
@@ -23,14 +17,14 @@ type search struct {
 
 // Find searches for sessions to join, at the service for Config.FindTimeout at most, and on the local network until its
 // own timeout. One search runs at a time; a second one returns ErrSearchBusy.
-func (n *NamedSessions) Find(ctx context.Context, q FindQuery) ([]SearchResult, error) {
+func (n *NamedSessions) Find(ctx context.Context, r FindRequest) ([]SearchResult, error) {
 	const op = "Find"
 	var s *search
 	return call[[]SearchResult]{
 		op: op,
 		check: func() (err error) {
-			err = firstError(func() error { return q.check(op) }, func() error {
-				if q.LAN || n.offline() {
+			err = firstError(func() error { return r.check(op) }, func() error {
+				if r.LAN || n.offline() {
 					return n.lan(op)
 				}
 				return n.client.ready(op)
@@ -44,16 +38,16 @@ func (n *NamedSessions) Find(ctx context.Context, q FindQuery) ([]SearchResult, 
 			defer n.endSearch(s)
 			ctx, release := until(ctx, s.over)
 			defer release()
-			found, err := n.find(ctx, q)
+			found, err := n.find(ctx, r)
 			return found, failure(ctx, op, err)
 		},
 	}.run(ctx, n.client)
 }
 
-func (q FindQuery) check(op string) error {
+func (r FindRequest) check(op string) error {
 	c := checker{op: op}
-	if q.Limit < 0 || q.Stop < 0 || q.Timeout < 0 {
-		c.fail("Limit %d, Stop %d, Timeout %v: none may be negative", q.Limit, q.Stop, q.Timeout)
+	if r.Limit < 0 || r.Stop < 0 || r.Timeout < 0 {
+		c.fail("Limit %d, Stop %d, Timeout %v: none may be negative", r.Limit, r.Stop, r.Timeout)
 	}
 	return c.err
 }
@@ -80,16 +74,16 @@ func (n *NamedSessions) endSearch(s *search) {
 }
 
 // find searches as requested, or after a fallback on the local network.
-func (n *NamedSessions) find(ctx context.Context, q FindQuery) ([]SearchResult, error) {
-	if q.LAN || n.offline() {
-		return n.findOnLAN(ctx, q.FindRequest)
+func (n *NamedSessions) find(ctx context.Context, r FindRequest) ([]SearchResult, error) {
+	if r.LAN || n.offline() {
+		return n.findOnLAN(ctx, r)
 	}
-	found, err := n.findRemotely(ctx, q.FindRequest)
+	found, err := n.findRemotely(ctx, r)
 	if !n.fallback(ctx, err) {
 		return found, err
 	}
 	n.client.cfg.Log.Warn("searching the local network instead", "error", err)
-	return n.findOnLAN(ctx, q.FindRequest)
+	return n.findOnLAN(ctx, r)
 }
 
 func (n *NamedSessions) findRemotely(ctx context.Context, r FindRequest) ([]SearchResult, error) {

@@ -188,7 +188,7 @@ func TestLateConnectionIsClosed(t *testing.T) {
 			if err := settled(t, end); err != nil {
 				t.Error("the call that interrupts:", err)
 			}
-			if w.connector.Open() != 0 || w.Connection() != nil || w.Named().Count() != 0 ||
+			if w.connector.Open() != 0 || w.Connection() != nil || len(w.Named().All()) != 0 ||
 				len(w.service.Places()) != 0 {
 				t.Error("something is left")
 			}
@@ -227,7 +227,7 @@ func TestFindTimeout(t *testing.T) {
 	w := newWorld(t, func(c *session.Config) { c.Clock = clock })
 	held := w.service.Hold("Find")
 	op := w.Async(t.Context(), func(ctx context.Context) error {
-		_, err := w.Named().Find(ctx, session.FindQuery{})
+		_, err := w.Named().Find(ctx, session.FindRequest{})
 		return err
 	})
 	waitFor(t, held.Reached())

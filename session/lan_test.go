@@ -64,7 +64,7 @@ func TestPlayOnTheLAN(t *testing.T) {
 	settings.Properties = map[string]string{session.PropertyName: "Friday", "map": "arena"}
 	must(t, host.Named().Create(t.Context(), "mine", settings))
 	results, err := guest.Named().Find(t.Context(),
-		session.FindQuery{LAN: true, FindRequest: session.FindRequest{Stop: 1}})
+		session.FindRequest{LAN: true, Stop: 1})
 	must(t, err)
 	if len(results) != 1 || results[0].Name != "Friday" || results[0].OwnerID != "ada" ||
 		results[0].Properties["map"] != "arena" {
@@ -72,9 +72,9 @@ func TestPlayOnTheLAN(t *testing.T) {
 	}
 	must(t, guest.Named().Join(t.Context(), "theirs", results[0]))
 	must(t, host.Named().Start(t.Context(), "mine"))
-	theirs, err := guest.Named().ConnectString("theirs", session.GamePort)
+	theirs, err := guest.Named().ConnectString("theirs")
 	must(t, err)
-	if mine, err := host.Named().ConnectString("mine", session.GamePort); err != nil || mine != theirs {
+	if mine, err := host.Named().ConnectString("mine"); err != nil || mine != theirs {
 		t.Errorf("the guest is at %s, the host at %s, %v", theirs, mine, err)
 	}
 	if guest.Named().Connection("theirs") == nil {

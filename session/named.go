@@ -2,9 +2,7 @@ package session
 
 import (
 	"maps"
-	"net"
 	"slices"
-	"strconv"
 )
 
 // NamedSessions are the sessions of a game under names that the game chooses, in the manner of Unreal's session
@@ -49,13 +47,6 @@ func (n *NamedSessions) All() []NamedSession {
 	return all
 }
 
-// Count returns the number of sessions, at the service and on the local network.
-func (n *NamedSessions) Count() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.records)
-}
-
 // Connection returns the player's connection to the game of a session; nil without one. A host on the local network has
 // none: the game runs in this program.
 func (n *NamedSessions) Connection(name string) Connection {
@@ -67,37 +58,29 @@ func (n *NamedSessions) Connection(name string) Connection {
 	return nil
 }
 
-// A PortType is one of the ports of a game server.
-type PortType int
-
-// The ports.
-const (
-	GamePort   PortType = iota // of the game
-	BeaconPort                 // of Unreal's beacon: Settings.BeaconPort
-)
-
 // ConnectString returns the address of a session's game server: "ip:port". It fails with a *StateError for a session
 // that does not exist or has no game server yet.
-func (n *NamedSessions) ConnectString(name string, port PortType) (string, error) {
+func (n *NamedSessions) ConnectString(name string) (string, error) {
+	return n.address("ConnectString", name, func(r *record) int { return r.line.place.Port })
+}
+
+// BeaconConnectString is ConnectString with the port of Unreal's beacon: Settings.BeaconPort.
+func (n *NamedSessions) BeaconConnectString(name string) (string, error) {
+	return n.address("BeaconConnectString", name, func(r *record) int { return r.settings.beacon() })
+}
+
+func (n *NamedSessions) address(op, name string, port func(*record) int) (string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	r, ok := n.records[name]
 	if !ok {
-		return "", &StateError{"ConnectString", name, NoSession, ErrNotFound}
+		return "", &StateError{op, name, NoSession, ErrNotFound}
 	}
-	if place := r.line.place; place.IPAddress == "" && place.DNSName == "" {
-		return "", &StateError{Op: "ConnectString", Name: name, State: r.state}
+	place := r.line.place
+	if place.IPAddress == "" && place.DNSName == "" {
+		return "", &StateError{Op: op, Name: name, State: r.state}
 	}
-	address := r.line.place.Address()
-	if port == GamePort {
-		return address, nil
-	}
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", &Error{Op: "ConnectString",
-			Kind: ErrInvalid, Message: "the address " + address + " is invalid", Err: err}
-	}
-	return net.JoinHostPort(host, strconv.Itoa(r.settings.beacon())), nil
+	return address(place.DNSName, place.IPAddress, port(r)), nil
 }
 
 // advertise updates the announcement of a session, if there is one.

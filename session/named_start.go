@@ -8,8 +8,9 @@ import (
 )
 
 // Start begins the game of a session. At the service it creates a game session and connects the player to it; then the
-// session is InProgress, or after a failure in the state before, and the game session ends at once. On the local network this program is the game server,
-// and the session is InProgress at once; so is a session that was joined and has ended, whose connection stays open.
+// session is InProgress, or after a failure in the state before, and the game session ends at once. On the local
+// network this program is the game server, and the session is InProgress at once; so is a session that was joined and
+// has ended, whose connection stays open.
 //
 // The event Reserved is published before the player connects.
 func (n *NamedSessions) Start(ctx context.Context, name string) error {

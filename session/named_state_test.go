@@ -27,7 +27,7 @@ func onLAN() session.Settings {
 func (w *world) found(t *testing.T) session.SearchResult {
 	t.Helper()
 	w.active(t)
-	results, err := w.Named().Find(t.Context(), session.FindQuery{})
+	results, err := w.Named().Find(t.Context(), session.FindRequest{})
 	if err != nil || len(results) == 0 {
 		t.Fatal(results, err)
 	}

@@ -20,7 +20,7 @@ func TestNamedSessionAtTheService(t *testing.T) {
 	if w.service.Calls("Host") != 0 {
 		t.Error("Create asks the service")
 	}
-	if _, err := n.ConnectString("game", session.GamePort); !errors.Is(err, session.ErrState) {
+	if _, err := n.ConnectString("game"); !errors.Is(err, session.ErrState) {
 		t.Error("a session without a server has an address:", err)
 	}
 	must(t, n.Start(ctx, "game"))
@@ -33,14 +33,13 @@ func TestNamedSessionAtTheService(t *testing.T) {
 		got.MaxPlayer != 2 || got.CreatorID != "ada" {
 		t.Errorf("the service has %+v", got)
 	}
-	for port, want := range map[session.PortType]string{
-		session.GamePort: "127.0.0.1:7777", session.BeaconPort: "127.0.0.1:15000",
-	} {
-		if got, err := n.ConnectString("game", port); err != nil || got != want {
-			t.Errorf("the address is %s, %v, not %s", got, err, want)
-		}
+	if got, err := n.ConnectString("game"); err != nil || got != "127.0.0.1:7777" {
+		t.Errorf("the address is %s, %v", got, err)
 	}
-	if n.Connection("game") == nil || n.Count() != 1 {
+	if got, err := n.BeaconConnectString("game"); err != nil || got != "127.0.0.1:15000" {
+		t.Errorf("the address of the beacon is %s, %v", got, err)
+	}
+	if n.Connection("game") == nil || len(n.All()) != 1 {
 		t.Error("the player is not connected")
 	}
 	must(t, n.End(ctx, "game"))
@@ -49,7 +48,7 @@ func TestNamedSessionAtTheService(t *testing.T) {
 		t.Errorf("%d connections, places %v", w.connector.Open(), w.service.Places())
 	}
 	must(t, n.Destroy(ctx, "game"))
-	if n.Count() != 0 || w.connector.Open() != 0 {
+	if len(n.All()) != 0 || w.connector.Open() != 0 {
 		t.Error("something is left")
 	}
 }
@@ -73,10 +72,10 @@ func TestNamedSessionOnTheLAN(t *testing.T) {
 	guest := newWorld(t, func(c *session.Config) { c.LAN, c.PlayerID, c.Remote = host.lan, "bob", nil })
 	ctx := t.Context()
 	must(t, host.Named().Create(ctx, "game", onLAN()))
-	if got, err := host.Named().ConnectString("game", session.GamePort); err != nil || got != "10.0.0.1:7777" {
+	if got, err := host.Named().ConnectString("game"); err != nil || got != "10.0.0.1:7777" {
 		t.Error("the host is at", got, err)
 	}
-	results, err := guest.Named().Find(ctx, session.FindQuery{LAN: true})
+	results, err := guest.Named().Find(ctx, session.FindRequest{LAN: true})
 	if err != nil || len(results) != 1 || !results[0].LAN || results[0].OwnerName != "Ada" {
 		t.Fatal(results, err)
 	}
@@ -85,7 +84,7 @@ func TestNamedSessionOnTheLAN(t *testing.T) {
 		s.Settings.Properties[session.PropertyName] != results[0].Name || s.OpenPublic != 1 {
 		t.Errorf("the guest has %+v", s)
 	}
-	if got, err := guest.Named().ConnectString("theirs", session.GamePort); err != nil || got != "127.0.0.1:7777" {
+	if got, err := guest.Named().ConnectString("theirs"); err != nil || got != "127.0.0.1:7777" {
 		t.Error("the guest goes to", got, err)
 	}
 	must(t, host.Named().RegisterPlayer(ctx, "game", "bob")) // the last public place
@@ -145,7 +144,7 @@ func TestFallbackToLAN(t *testing.T) {
 	}
 	must(t, w.Named().End(ctx, "game"))
 	w.service.Fail("Find", session.Errorf("Find", session.ErrTransport, "no route"))
-	if results, err := w.Named().Find(ctx, session.FindQuery{}); err != nil || len(results) != 1 || !results[0].LAN {
+	if results, err := w.Named().Find(ctx, session.FindRequest{}); err != nil || len(results) != 1 || !results[0].LAN {
 		t.Error(results, err)
 	}
 }
@@ -171,7 +170,7 @@ func TestFallbackWithoutAService(t *testing.T) {
 				t.Errorf("the session is %+v", s)
 			}
 			must(t, n.End(t.Context(), "game"))
-			results, err := n.Find(t.Context(), session.FindQuery{})
+			results, err := n.Find(t.Context(), session.FindRequest{})
 			if err != nil || len(results) != 1 || !results[0].LAN {
 				t.Error(results, err)
 			}
@@ -190,12 +189,14 @@ func TestSettingsOfAJoinedSession(t *testing.T) {
 		BeaconPort: 1234, UsesPresence: true, Properties: map[string]string{session.PropertyName: "Friday", "map": "x"},
 	}
 	must(t, host.Named().Create(t.Context(), "game", settings))
-	results, err := guest.Named().Find(t.Context(), session.FindQuery{LAN: true})
+	results, err := guest.Named().Find(t.Context(), session.FindRequest{LAN: true})
 	if err != nil || len(results) != 1 {
 		t.Fatal(results, err)
 	}
 	must(t, guest.Named().Join(t.Context(), "theirs", results[0]))
-	want := session.Settings{NumPublicConnections: 2, IsLANMatch: true, BuildUniqueID: 7, Properties: settings.Properties}
+	want := session.Settings{
+		NumPublicConnections: 2, IsLANMatch: true, BuildUniqueID: 7, Properties: settings.Properties,
+	}
 	if s, _ := guest.Named().Get("theirs"); !reflect.DeepEqual(s.Settings, want) {
 		t.Errorf("the settings are %+v, want %+v", s.Settings, want)
 	}
@@ -393,9 +394,9 @@ func TestFind(t *testing.T) {
 	n, ctx := w.Named(), t.Context()
 	w.active(t)
 	held := w.service.Hold("Find")
-	search := w.Async(ctx, func(ctx context.Context) error { _, err := n.Find(ctx, session.FindQuery{}); return err })
+	search := w.Async(ctx, func(ctx context.Context) error { _, err := n.Find(ctx, session.FindRequest{}); return err })
 	waitFor(t, held.Reached())
-	if _, err := n.Find(ctx, session.FindQuery{LAN: true}); !errors.Is(err, session.ErrSearchBusy) {
+	if _, err := n.Find(ctx, session.FindRequest{LAN: true}); !errors.Is(err, session.ErrSearchBusy) {
 		t.Error("two searches at a time:", err)
 	}
 	must(t, n.CancelFind(ctx))
@@ -408,20 +409,20 @@ func TestFind(t *testing.T) {
 	}
 	held.Release()
 	w.service.Fail("Find", errors.New("boom"))
-	if _, err := n.Find(ctx, session.FindQuery{}); !errors.Is(err, session.ErrTransport) {
+	if _, err := n.Find(ctx, session.FindRequest{}); !errors.Is(err, session.ErrTransport) {
 		t.Error(err)
 	}
 	again := make(chan error, 1) // a search from the event of the one before
 	unsubscribe := w.Subscribe(func(e session.Event) {
 		if done, ok := e.(session.Complete); ok && done.Call == "Find" {
-			_, err := n.Find(ctx, session.FindQuery{})
+			_, err := n.Find(ctx, session.FindRequest{})
 			again <- err
 		}
 	})
 	defer unsubscribe()
 	var results []session.SearchResult
 	search = w.Async(ctx, func(ctx context.Context) (err error) {
-		results, err = n.Find(ctx, session.FindQuery{})
+		results, err = n.Find(ctx, session.FindRequest{})
 		return err
 	})
 	if err := settled(t, search); err != nil || len(results) != 1 || results[0].LAN {

@@ -110,7 +110,7 @@ func (p *players) one(ctx context.Context, r *rand.Rand) {
 		call = func(ctx context.Context) error { return n.UnregisterPlayer(ctx, name, "bob") }
 	case 12:
 		call = func(ctx context.Context) error {
-			_, err := n.Find(ctx, session.FindQuery{LAN: settings.IsLANMatch})
+			_, err := n.Find(ctx, session.FindRequest{LAN: settings.IsLANMatch})
 			return err
 		}
 	case 13:

@@ -74,6 +74,7 @@ type FindRequest struct {
 	Timeout time.Duration // of a search on a LAN; 0 for 5 s. Elsewhere the context is the limit
 	// Stop ends a search on a LAN as soon as so many sessions are found; 0: at the timeout.
 	Stop int
+	LAN  bool // search on the local network and not at the service; for Find of NamedSessions alone
 }
 
 // A SearchResult is a session that was found.

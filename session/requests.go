@@ -5,14 +5,14 @@ import "encoding/json"
 // The limits of requests, checked before anything is sent. Source: API reference, CreateGameSession,
 // CreatePlayerSession, SearchGameSessions, StartMatchmaking, StartGameSessionPlacement.
 const (
-	MaxIdempotencyToken = 48   // characters, letters, digits and "-"; of placement ids too
-	MaxProperties       = 16   // of a session
-	MaxPropertyKey      = 32   // characters
-	MaxPropertyValue    = 96   // characters
-	MaxPlayers          = 200  // of a session
-	MaxPlayerData       = 2048 // characters
-	MaxPage             = 20   // of a search
-	MaxTicketPlayers    = 10   // of a matchmaking ticket
+	maxIdempotencyToken = 48   // characters, letters, digits and "-"; of placement ids too
+	maxProperties       = 16   // of a session
+	maxPropertyKey      = 32   // characters
+	maxPropertyValue    = 96   // characters
+	maxPlayers          = 200  // of a session
+	maxPlayerData       = 2048 // characters
+	maxPage             = 20   // of a search
+	maxTicketPlayers    = 10   // of a matchmaking ticket
 )
 
 // CreateSessionRequest asks for a session on a fleet. Package session/direct needs a FleetID or an AliasID. Through a
@@ -21,7 +21,7 @@ type CreateSessionRequest struct {
 	CreatorID         string            // counted by the fleet's creation policy; ""
 	SessionName       string            // for the list; ""
 	SessionProperties map[string]string // for the game server and for searches
-	MaxPlayer         int               // 0 to MaxPlayers
+	MaxPlayer         int               // 0 to 200
 
 	FleetID, AliasID string
 	Location         string // "" if the fleet has exactly one
@@ -30,14 +30,15 @@ type CreateSessionRequest struct {
 }
 
 // CreateSessionOnQueueRequest asks for a session wherever a queue finds capacity. Package session/direct needs a
-// QueueName. Through a gateway leave it empty for the gateway's own queue, unless its operator allows callers to choose.
+// QueueName. Through a gateway leave it empty for the gateway's own queue, unless its operator allows callers to
+// choose.
 type CreateSessionOnQueueRequest struct {
 	SessionName       string
 	SessionProperties map[string]string
-	MaxPlayer         int // 1 to MaxPlayers
+	MaxPlayer         int // 1 to 200
 
 	QueueName   string // name or ARN; "" if the gateway chooses
-	PlacementID string // chosen by the caller, unique; at most MaxIdempotencyToken
+	PlacementID string // chosen by the caller, unique; at most 48
 }
 
 // SearchSessionsRequest asks for the ACTIVE sessions of a fleet. Package session/direct needs a FleetID or an AliasID.
@@ -45,7 +46,7 @@ type CreateSessionOnQueueRequest struct {
 type SearchSessionsRequest struct {
 	FilterExpression string // for example "hasAvailablePlayerSessions=true"; "" for all
 	SortExpression   string // for example "creationTimeMillis ASC"; "" for any order
-	MaxResult        int    // of a page, at most MaxPage; 0 for the service's choice
+	MaxResult        int    // of a page, at most 20; 0 for the service's choice
 	NextToken        string // of the page before; "" for the first
 
 	FleetID, AliasID string
@@ -62,13 +63,13 @@ type SearchSessionsResponse struct {
 type JoinSessionRequest struct {
 	SessionID  string
 	PlayerID   string
-	PlayerData string // for the game server; at most MaxPlayerData
+	PlayerData string // for the game server; at most 2048
 }
 
 // StartMatchmakingRequest asks for a match.
 type StartMatchmakingRequest struct {
 	ConfigurationName string
-	Players           []Player // 1 to MaxTicketPlayers
+	Players           []Player // 1 to 10
 	TicketID          string   // "" for one of the service's choice
 }
 

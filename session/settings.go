@@ -8,7 +8,7 @@ import (
 // Settings are the settings of a named session, which its owner chooses.
 type Settings struct {
 	// NumPublicConnections are the slots for all players, NumPrivateConnections those for invited players: together 1
-	// to MaxPlayers.
+	// to 200.
 	NumPublicConnections, NumPrivateConnections int
 	// ShouldAdvertise is kept for the game: the local network announces every session, as Unreal's does, and the
 	// service lists all.
@@ -19,7 +19,7 @@ type Settings struct {
 	IsLANMatch bool
 	// BuildUniqueID is the build of the game; other builds do not find the session.
 	BuildUniqueID int32
-	// BeaconPort is the port in the ConnectString for BeaconPort; 0 for 15000.
+	// BeaconPort is the port in BeaconConnectString; 0 for 15000.
 	BeaconPort int
 
 	// The following are stored for the game and have no other effect.
@@ -46,9 +46,9 @@ const beaconPort = 15000
 
 func (s Settings) check(op string) error {
 	c := checker{op: op}
-	c.between("NumPublicConnections", s.NumPublicConnections, 0, MaxPlayers)
-	c.between("NumPrivateConnections", s.NumPrivateConnections, 0, MaxPlayers)
-	c.between("the number of connections", s.connections(), 1, MaxPlayers)
+	c.between("NumPublicConnections", s.NumPublicConnections, 0, maxPlayers)
+	c.between("NumPrivateConnections", s.NumPrivateConnections, 0, maxPlayers)
+	c.between("the number of connections", s.connections(), 1, maxPlayers)
 	c.between("BeaconPort", s.BeaconPort, 0, 65535)
 	c.properties(s.Properties)
 	return c.err

@@ -25,9 +25,7 @@ func newTrackedWorld(t *testing.T, polled bool) *trackedWorld {
 	w := &trackedWorld{clock: clockwork.NewFakeClock(), polled: polled}
 	w.world = newWorld(t, func(c *session.Config) {
 		c.Clock = w.clock
-		if polled {
-			c.Remote = sessiontest.NewPolled(c.Remote.(*sessiontest.Service))
-		}
+		c.Remote.(*sessiontest.Service).NoWatch = polled
 	})
 	_, err := w.StartMatchmaking(t.Context(), session.StartMatchmakingRequest{
 		ConfigurationName: "duel", TicketID: ticketID, Players: []session.Player{{PlayerID: "ada"}},
@@ -183,7 +181,7 @@ func TestLookAfterAcceptMatch(t *testing.T) {
 func TestQuietTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(c *session.Config) {
-			c.Remote = sessiontest.NewPolled(c.Remote.(*sessiontest.Service))
+			c.Remote.(*sessiontest.Service).NoWatch = true
 		})
 		_, err := w.StartMatchmaking(t.Context(), session.StartMatchmakingRequest{
 			ConfigurationName: "duel", TicketID: ticketID, Players: []session.Player{{PlayerID: "ada"}},

@@ -48,7 +48,7 @@ func playOnLAN(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 	}
 	client := session.New(session.Config{LAN: network, Connector: connector("bob"), PlayerID: "bob"})
 	defer func() { _ = client.Close(context.WithoutCancel(ctx)) }()
-	found, err := client.Named().Find(ctx, session.FindQuery{LAN: true, FindRequest: session.FindRequest{Stop: 1}})
+	found, err := client.Named().Find(ctx, session.FindRequest{LAN: true, Stop: 1})
 	if err != nil || len(found) == 0 {
 		return fmt.Errorf("found %d sessions: %w", len(found), err)
 	}
@@ -59,7 +59,7 @@ func playOnLAN(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 			fmt.Fprintf(out, "not joined: %v\n", err)
 			continue
 		}
-		at, err := client.Named().ConnectString(gameName, session.GamePort)
+		at, err := client.Named().ConnectString(gameName)
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func checkLAN(t *testing.T) {
 
 	must(t, host.Named().Start(t.Context(), gameName))
 	host.wantState(gameName, session.InProgress)
-	address, err := host.Named().ConnectString(gameName, session.GamePort)
+	address, err := host.Named().ConnectString(gameName)
 	if err != nil || !strings.HasSuffix(address, ":"+strconv.Itoa(port)) || host.Named().Connection(gameName) != nil {
 		t.Errorf("the host is at %q, %v, want its own port %d and no connection", address, err, port)
 	}

@@ -78,7 +78,7 @@ func (w *world) wantHosted(p *player, address string) {
 	if s.State != session.InProgress || s.Place.IPAddress == "" || s.Place.Port == 0 || s.Place.PlayerSessionID == "" {
 		w.Errorf("after Start the session is %+v", s)
 	}
-	if at, err := p.Named().ConnectString(gameName, session.GamePort); err != nil || at != address {
+	if at, err := p.Named().ConnectString(gameName); err != nil || at != address {
 		w.Errorf("the connect string is %q, %v, want %s", at, err, address)
 	}
 	gs := w.session(s.Place.SessionID)
@@ -116,7 +116,7 @@ func checkStates(t *testing.T) {
 		p.wantState(c.name, c.state)
 		eventually(t, "the completion", func() bool { return len(p.completions(op.ID())) > 0 })
 	}
-	if n := p.Named().Count(); n != 2 {
+	if n := len(p.Named().All()); n != 2 {
 		t.Errorf("there are %d sessions", n)
 	}
 	if conn := p.Named().Connection(gameName); conn == nil || conn.Err() != nil {

@@ -24,7 +24,7 @@ import (
 
 func main() {
 	name := flag.String("host", "", "host a session of this name; search if it is empty")
-	port := flag.Int("port", lan.DefaultPort, "UDP port of announcements")
+	port := flag.Int("port", 14001, "UDP port of announcements")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -22,7 +22,7 @@ const (
 
 // enter takes the player into a game session with a free place, or a new one.
 func enter(ctx context.Context, games *session.NamedSessions) (session.NamedSession, error) {
-	found, err := games.Find(ctx, session.FindQuery{})
+	found, err := games.Find(ctx, session.FindRequest{})
 	if err != nil {
 		return session.NamedSession{}, err
 	}

@@ -14,6 +14,9 @@ import (
 // buildProperty is the game property that holds the build id of a session that Host has made.
 const buildProperty = "build_id"
 
+// maxProperties is the API's limit of the game properties of a session.
+const maxProperties = 16
+
 // text converts a string for the API, where "" is absent.
 func text(s string) *string {
 	if s == "" {

@@ -41,8 +41,8 @@ func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Res
 	return place, nil
 }
 
-// Release implements session.Releaser for sessions of Host. The API cannot release other reservations: they expire after
-// about a minute.
+// Release implements session.Releaser for sessions of Host. The API cannot release other reservations: they expire
+// after about a minute.
 func (p *Provider) Release(ctx context.Context, r session.Reservation, hosted bool) error {
 	api, err := p.configured("Release")
 	if err == nil && hosted {
@@ -61,10 +61,10 @@ func hostProperties(op string, r session.HostRequest) (map[string]string, error)
 		props = map[string]string{}
 	}
 	props[buildProperty] = strconv.Itoa(int(r.BuildID))
-	if len(props) > session.MaxProperties {
+	if len(props) > maxProperties {
 		return nil, session.Errorf(op, session.ErrInvalid,
 			"Properties: at most %d beside the build id, which is one as well; there are %d",
-			session.MaxProperties-1, len(r.Properties))
+			maxProperties-1, len(r.Properties))
 	}
 	return props, nil
 }

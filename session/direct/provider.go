@@ -15,8 +15,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// A Provider reaches sessions through the AWS API. It is a session.Provider, a session.Matchmaker and a session.Releaser.
-// Its methods may be called concurrently.
+// A Provider reaches sessions through the AWS API. It is a session.Provider, a session.Matchmaker and a
+// session.Releaser. Its methods may be called concurrently.
 type Provider struct {
 	cfg   Config
 	clock clockwork.Clock

@@ -44,8 +44,11 @@ func (p *Provider) SearchSessions(ctx context.Context,
 	return answer, nil
 }
 
-// defaultFound is the default limit of Find.
-const defaultFound = 100
+// defaultFound is the default limit of Find, maxPage the API's limit of a page.
+const (
+	defaultFound = 100
+	maxPage      = 20
+)
 
 // Find implements session.Provider with SearchGameSessions on the target. For a queue it searches the destinations that
 // are in this region. The oldest sessions come first.
@@ -142,7 +145,7 @@ func (f *finder) search(ctx context.Context, t Target) error {
 		FilterExpression: &f.filter, SortExpression: aws.String("creationTimeMillis ASC"),
 	}
 	for len(f.found) < f.limit {
-		in.Limit = aws.Int32(int32(min(f.limit-len(f.found), session.MaxPage)))
+		in.Limit = aws.Int32(int32(min(f.limit-len(f.found), maxPage)))
 		page, err := f.api.SearchGameSessions(ctx, in)
 		if err != nil {
 			return err

@@ -126,7 +126,8 @@ func refusal(r request, status int, data []byte) error {
 // unknownCall returns the error of a call that only Muster's gateway has.
 func unknownCall(r request) error {
 	path, _, _ := strings.Cut(r.uri, "?")
-	return session.Errorf(r.op, session.ErrUnsupported, "this gateway has the original calls alone: it knows no %s", path)
+	return session.Errorf(r.op, session.ErrUnsupported,
+		"this gateway has the original calls alone: it knows no %s", path)
 }
 
 // refused converts a problem to an error.

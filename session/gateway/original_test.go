@@ -20,7 +20,7 @@ var place = session.Reservation{SessionID: gsess, PlayerID: "ada", PlayerSession
 var hostRequest = session.HostRequest{SessionName: "ada's Session", OwnerID: "ada", BuildID: -7, Connections: 4}
 
 func local(c *gateway.Config) {
-	c.CreateURI, c.FindURI, c.JoinURI = gateway.LocalCreateURI, gateway.LocalFindURI, gateway.LocalJoinURI
+	c.CreateURI, c.FindURI, c.JoinURI = "/create_session_local", "/find_session_local", "/join_session_local"
 }
 
 func TestHost(t *testing.T) {

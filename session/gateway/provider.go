@@ -13,17 +13,6 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// The paths of the three original calls, and of their forms for a service without fleets and locations.
-const (
-	DefaultCreateURI = "/create_session"
-	DefaultFindURI   = "/find_session"
-	DefaultJoinURI   = "/join_session"
-
-	LocalCreateURI = "/create_session_local"
-	LocalFindURI   = "/find_session_local"
-	LocalJoinURI   = "/join_session_local"
-)
-
 // Config configures a Provider. Only URL is required.
 type Config struct {
 	// URL is the gateway's base, with the stage if it has one, for example http://127.0.0.1:3000 or
@@ -32,7 +21,8 @@ type Config struct {
 	// BearerToken and APIKey are the credentials for the gateway, sent as "Authorization: Bearer …" and "X-Api-Key: …".
 	// "" sends none.
 	BearerToken, APIKey string
-	// CreateURI, FindURI and JoinURI are the paths of the three original calls, after URL. "" is the default.
+	// CreateURI, FindURI and JoinURI are the paths of the three original calls, after URL; default /create_session,
+	// /find_session and /join_session. /create_session_local and so on are for a service without fleets and locations.
 	CreateURI, FindURI, JoinURI string
 	// HTTPClient makes the calls; nil for http.DefaultClient. Redirects are not followed, because they could send the
 	// credentials elsewhere.
@@ -60,9 +50,9 @@ var (
 
 // New makes a provider that is not configured. It starts nothing.
 func New(cfg Config) *Provider {
-	cfg.CreateURI = cmp.Or(cfg.CreateURI, DefaultCreateURI)
-	cfg.FindURI = cmp.Or(cfg.FindURI, DefaultFindURI)
-	cfg.JoinURI = cmp.Or(cfg.JoinURI, DefaultJoinURI)
+	cfg.CreateURI = cmp.Or(cfg.CreateURI, "/create_session")
+	cfg.FindURI = cmp.Or(cfg.FindURI, "/find_session")
+	cfg.JoinURI = cmp.Or(cfg.JoinURI, "/join_session")
 	client := *cmp.Or(cfg.HTTPClient, http.DefaultClient)
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	p := &Provider{cfg: cfg, clock: cfg.Clock, http: &client}

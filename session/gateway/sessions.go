@@ -157,8 +157,8 @@ func (p *Provider) reserveWithData(ctx context.Context, op string,
 }
 
 // SearchSessions implements session.Provider. The gateway searches the fleets on which it creates sessions. Sessions of
-// other fleets and locations than the request names are omitted, so that a page may be empty and yet not the last. Results
-// have no addresses: a gateway returns them only with a reservation.
+// other fleets and locations than the request names are omitted, so that a page may be empty and yet not the last.
+// Results have no addresses: a gateway returns them only with a reservation.
 func (p *Provider) SearchSessions(ctx context.Context,
 	r session.SearchSessionsRequest) (session.SearchSessionsResponse, error) {
 	const op = "SearchSessions"

@@ -16,7 +16,7 @@ func encodeAdvert(op string, a session.Advert, id instanceID, cfg Config) ([]byt
 	if err := checkNumbers(op, a, cfg.Limits); err != nil {
 		return nil, err
 	}
-	p := packer{op: op, b: make([]byte, fixedReply, MaxPacket)}
+	p := packer{op: op, b: make([]byte, fixedReply, maxPacket)}
 	copy(p.b[24:], id[:])
 	binary.BigEndian.PutUint32(p.b[40:], uint32(a.BuildID))
 	binary.BigEndian.PutUint16(p.b[44:], uint16(a.Port))
@@ -70,10 +70,10 @@ func (p *packer) text(field, s string) {
 		p.fail("%s has control characters or is not UTF-8, leave them out", field)
 	case len(s) > math.MaxUint8:
 		p.fail("%s has %d bytes, it may have %d", field, len(s), math.MaxUint8)
-	case len(p.b)+1+len(s) > MaxPacket:
+	case len(p.b)+1+len(s) > maxPacket:
 		p.fail("%s does not fit, the session would take %d bytes with it of the %d of a packet: shorten it or "+
 			"what comes before it",
-			field, len(p.b)+1+len(s), MaxPacket)
+			field, len(p.b)+1+len(s), maxPacket)
 	default:
 		p.b = append(append(p.b, byte(len(s))), s...)
 	}
@@ -83,8 +83,8 @@ func (p *packer) fail(format string, args ...any) {
 	p.err = session.Errorf(p.op, session.ErrInvalid, format, args...)
 }
 
-// stamp copies a session's reply to b with the header for a query. The size stays the same, at most MaxPacket.
-func stamp(b *[MaxPacket]byte, reply []byte, q query) []byte {
+// stamp copies a session's reply to b with the header for a query. The size stays the same, at most maxPacket.
+func stamp(b *[maxPacket]byte, reply []byte, q query) []byte {
 	stamped := b[:copy(b[:], reply)]
 	putHeader(stamped, kindReply, q.header)
 	return stamped

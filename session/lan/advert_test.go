@@ -59,11 +59,11 @@ func TestAdvertErrorsNameTheField(t *testing.T) {
 func TestLargestAdvertFits(t *testing.T) {
 	a := advert(strings.Repeat("n", 300)) // names are cut, not refused
 	a.SessionID, a.OwnerID = strings.Repeat("s", 255), strings.Repeat("o", 255)
-	left := MaxPacket - fixedReply - textsOfReply - MaxName - 2*255
+	left := maxPacket - fixedReply - textsOfReply - maxName - 2*255
 	a.Properties = map[string]string{"a": strings.Repeat("x", 255), "b": strings.Repeat("x", left-3-255-3)}
 	cfg := Config{}.withDefaults()
 	packet, err := encodeAdvert("Announce", a, sampleID, cfg)
-	if err != nil || len(packet) != MaxPacket {
+	if err != nil || len(packet) != maxPacket {
 		t.Fatalf("%d bytes, %v", len(packet), err)
 	}
 	if _, err := parseReply(packet, cfg.AppID, cfg.Limits.Properties); err != nil {

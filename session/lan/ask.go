@@ -39,7 +39,7 @@ func (s *search) askOne(l link, target netip.Addr) error {
 	if i < 0 {
 		return errors.New("this machine has no sockets for " + target.String())
 	}
-	var packet [MaxPacket]byte
+	var packet [maxPacket]byte
 	sequence := s.sent.next(s.network.cfg.Clock.Now())
 	encodeQuery(&packet, query{header{s.network.cfg.AppID, s.nonce, sequence}, s.build})
 	return s.sockets[i].sendOn(l, netip.AddrPortFrom(target, uint16(s.network.cfg.Port)), packet[:])

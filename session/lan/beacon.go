@@ -15,7 +15,7 @@ import (
 const rescan = 3 * time.Second
 
 // Announce answers searches with advert until the beacon is closed. It returns when it listens; ctx applies until then.
-// Names are cleaned: control characters are removed, and long names are cut to MaxName.
+// Names are cleaned: control characters are removed, and long names are cut to maxName.
 //
 // It starts a goroutine for each of IPv4 and IPv6 and one more, which the beacon's Close ends. It fails with
 // session.ErrInvalid, which names the field that is wrong or does not fit into a packet, with session.ErrTransport when
@@ -96,7 +96,7 @@ func (b *beacon) start() {
 	b.stop = stop
 	for _, s := range b.sockets {
 		b.running.Go(func() {
-			var packet [MaxPacket]byte
+			var packet [maxPacket]byte
 			s.receive(ctx, b.network.cfg.Clock,
 				func(heard []byte, from netip.AddrPort) { b.answer(s, heard, from, &packet) })
 		})
@@ -153,7 +153,7 @@ func (b *beacon) replyTo(build int32) []byte {
 }
 
 // answer answers a query; packet is its buffer.
-func (b *beacon) answer(s *socket, heard []byte, from netip.AddrPort, packet *[MaxPacket]byte) {
+func (b *beacon) answer(s *socket, heard []byte, from netip.AddrPort, packet *[maxPacket]byte) {
 	n, stats := b.network, &b.network.stats
 	q, err := parseQuery(heard, n.cfg.AppID)
 	if err != nil {

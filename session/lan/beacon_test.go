@@ -50,7 +50,7 @@ func TestAnswerThatCannotBeSent(t *testing.T) {
 	n := newNetwork(t, Config{})
 	b := announce(t, n, advert("Friday")).(*beacon)
 	noPort := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
-	b.answer(b.sockets[0], asking(n, query{}), noPort, new([MaxPacket]byte))
+	b.answer(b.sockets[0], asking(n, query{}), noPort, new([maxPacket]byte))
 	if got, want := n.Stats(), (Stats{Queries: 1, Failed: 1}); got != want {
 		t.Errorf("counted %+v, want %+v", got, want)
 	}

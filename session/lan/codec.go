@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxPacket is the size of the largest packet in bytes. Source: Unreal LAN beacon.
-const MaxPacket = 1024
+// maxPacket is the size of the largest packet in bytes. Source: Unreal LAN beacon.
+const maxPacket = 1024
 
 // The layout that the package comment describes.
 const (
@@ -52,7 +52,7 @@ func putHeader(b []byte, kind byte, h header) {
 
 // parseHeader reads the header of a packet of a kind, an application and a minimum size.
 func parseHeader(b []byte, kind byte, app uint32, least int) (header, error) {
-	if len(b) < headerSize || len(b) > MaxPacket || string(b[:4]) != magic {
+	if len(b) < headerSize || len(b) > maxPacket || string(b[:4]) != magic {
 		return header{}, errMalformed
 	}
 	if b[4] != version || binary.BigEndian.Uint32(b[atApp:]) != app {
@@ -71,8 +71,8 @@ type query struct {
 }
 
 // encodeQuery writes a query of full size.
-func encodeQuery(b *[MaxPacket]byte, q query) {
-	*b = [MaxPacket]byte{}
+func encodeQuery(b *[maxPacket]byte, q query) {
+	*b = [maxPacket]byte{}
 	putHeader(b[:], kindQuery, q.header)
 	binary.BigEndian.PutUint32(b[atBody:], uint32(q.build))
 }
@@ -175,8 +175,8 @@ func (r *reply) propertyMap() map[string]string {
 	return properties
 }
 
-// MaxName is the maximum length of the names of a session and its owner, in bytes; the rest is cut off.
-const MaxName = 128
+// maxName is the maximum length of the names of a session and its owner, in bytes; the rest is cut off.
+const maxName = 128
 
 // plain reports whether a text is UTF-8 without control characters.
 func plain(b []byte) bool {
@@ -191,7 +191,7 @@ func plain(b []byte) bool {
 }
 
 // cleanName cleans a name for a list of sessions: valid UTF-8 on one line, without characters that change the direction
-// of the text around it, of MaxName bytes at most.
+// of the text around it, of maxName bytes at most.
 func cleanName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
@@ -200,10 +200,10 @@ func cleanName(s string) string {
 		return r
 	}, strings.ToValidUTF8(s, ""))
 	s = strings.TrimSpace(s)
-	if len(s) <= MaxName {
+	if len(s) <= maxName {
 		return s
 	}
-	end := MaxName
+	end := maxName
 	for !utf8.RuneStart(s[end]) {
 		end--
 	}

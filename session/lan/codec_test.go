@@ -49,12 +49,12 @@ func sampleReply(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return stamp(new([MaxPacket]byte), template, query{header: sampleHeader})
+	return stamp(new([maxPacket]byte), template, query{header: sampleHeader})
 }
 
 func TestGoldenQuery(t *testing.T) {
-	want := append(unhex(t, goldenQuery), make([]byte, MaxPacket-leastQuery)...)
-	var got [MaxPacket]byte
+	want := append(unhex(t, goldenQuery), make([]byte, maxPacket-leastQuery)...)
+	var got [maxPacket]byte
 	q := query{sampleHeader, 17}
 	if encodeQuery(&got, q); !bytes.Equal(got[:], want) {
 		t.Errorf("a query is\n%x, want\n%x", got, want)
@@ -104,7 +104,7 @@ func extended(packet []byte, b ...byte) []byte { return resized(append(bytes.Clo
 
 func TestMalformed(t *testing.T) {
 	reply := unhex(t, goldenReply)
-	query := extended(unhex(t, goldenQuery), make([]byte, MaxPacket-leastQuery)...)
+	query := extended(unhex(t, goldenQuery), make([]byte, maxPacket-leastQuery)...)
 	for name, c := range map[string]struct {
 		packet []byte
 		want   error
@@ -119,7 +119,7 @@ func TestMalformed(t *testing.T) {
 		"size too small":            {set(reply, atSize, 0, 0), errMalformed},
 		"size too large":            {set(reply, atSize, 4, 0), errMalformed},
 		"oversized":                 {extended(query, 0), errMalformed},
-		"bytes behind a query":      {set(query, MaxPacket-1, 1), errMalformed},
+		"bytes behind a query":      {set(query, maxPacket-1, 1), errMalformed},
 		"query without build":       {set(query, headerSize+3), errMalformed},
 		"bytes behind a reply":      {extended(reply, 0), errMalformed},
 		"no port":                   {set(reply, 44, 0, 0), errMalformed},
@@ -173,7 +173,7 @@ func FuzzParseQuery(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var again [MaxPacket]byte
+		var again [maxPacket]byte
 		if encodeQuery(&again, q); !bytes.Equal(resized(again[:len(b)]), b) {
 			t.Errorf("%x is read as %+v, which is %x", b, q, again[:len(b)])
 		}
@@ -189,7 +189,7 @@ func FuzzParseReply(f *testing.F) {
 			return
 		}
 		got := r.result(netip.IPv6Loopback())
-		if len(got.Properties) != r.propertyNum || len(got.Name) > MaxName || !plain([]byte(got.Name+got.OwnerName)) {
+		if len(got.Properties) != r.propertyNum || len(got.Name) > maxName || !plain([]byte(got.Name+got.OwnerName)) {
 			t.Errorf("the result is %+v", got)
 		}
 		a := session.Advert{
@@ -217,7 +217,7 @@ func TestCleanName(t *testing.T) {
 		"evil \u202egnp.exe":                  "evil gnp.exe",
 		"two\u2028lines":                      "twolines",
 		"👩\u200d🚀":                            "👩\u200d🚀",
-		strings.Repeat("x", 200):              strings.Repeat("x", MaxName),
+		strings.Repeat("x", 200):              strings.Repeat("x", maxName),
 		"x" + strings.Repeat("ä", 100):        "x" + strings.Repeat("ä", 63),
 		strings.Repeat("x", 127) + " " + "yz": strings.Repeat("x", 127),
 	} {

@@ -122,7 +122,7 @@ func (p peer) receive(t *testing.T) []byte {
 	if err := p.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	b := make([]byte, 2*MaxPacket)
+	b := make([]byte, 2*maxPacket)
 	n, err := p.Read(b)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func (p peer) receive(t *testing.T) []byte {
 
 // asking is a query as a packet.
 func asking(n *Network, q query) []byte {
-	var b [MaxPacket]byte
+	var b [maxPacket]byte
 	q.app = n.cfg.AppID
 	encodeQuery(&b, q)
 	return b[:]

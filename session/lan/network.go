@@ -48,16 +48,15 @@ func (id instanceID) sessionID() string { return "lan-" + hex.EncodeToString(id[
 
 // The defaults of Config. Source: Unreal LAN beacon, LanAnnouncePort and LanGameUniqueId.
 const (
-	DefaultPort  = 14001
-	DefaultAppID = 9999
+	defaultPort  = 14001
+	defaultAppID = 9999
 )
 
 // Config configures a Network. The zero value is ready for use.
 type Config struct {
-	// Port is the UDP port that hosts listen on, the same for all; default DefaultPort.
+	// Port is the UDP port that hosts listen on, the same for all; default 14001.
 	Port int
-	// AppID separates the games on one network: hosts and searchers ignore packets with another one; default
-	// DefaultAppID.
+	// AppID separates the games on one network: hosts and searchers ignore packets with another one; default 9999.
 	AppID uint32
 	// Interfaces are the names of the network interfaces to use; none for all that are up. Loopback is needed for two
 	// processes of one machine only while it has no network.
@@ -82,8 +81,8 @@ type Limits struct {
 
 // withDefaults sets the defaults.
 func (c Config) withDefaults() Config {
-	c.Port = cmp.Or(c.Port, DefaultPort)
-	c.AppID = cmp.Or(c.AppID, DefaultAppID)
+	c.Port = cmp.Or(c.Port, defaultPort)
+	c.AppID = cmp.Or(c.AppID, defaultAppID)
 	c.Interfaces = slices.Clone(c.Interfaces)
 	c.Limits.Results = cmp.Or(c.Limits.Results, 256)
 	c.Limits.Properties = cmp.Or(c.Limits.Properties, 64)

@@ -78,13 +78,13 @@ func (h *fakeHost) hear(t *testing.T, n *Network) query {
 	if err := h.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	b := make([]byte, 2*MaxPacket)
+	b := make([]byte, 2*maxPacket)
 	size, from, err := h.ReadFromUDPAddrPort(b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	q, err := parseQuery(b[:size], n.cfg.AppID)
-	if err != nil || size != MaxPacket {
+	if err != nil || size != maxPacket {
 		t.Fatalf("heard %d bytes: %v", size, err)
 	}
 	h.from = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), from.Port())
@@ -98,7 +98,7 @@ func answer(t *testing.T, n *Network, q query, instance byte, a session.Advert) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return stamp(new([MaxPacket]byte), template, q)
+	return stamp(new([maxPacket]byte), template, q)
 }
 
 // block waits until so many timers of a fake clock are set.
@@ -234,7 +234,7 @@ func TestHostileReplies(t *testing.T) {
 		"another build":     {answer(t, n, q, 9, build), func(s Stats) uint64 { return s.Unasked }},
 		"another game":      {set(good, atApp, 0xff), func(s Stats) uint64 { return s.Foreign }},
 		"a query":           {asking(n, q), func(s Stats) uint64 { return s.Malformed }},
-		"oversized":         {extended(good, make([]byte, MaxPacket)...), func(s Stats) uint64 { return s.Malformed }},
+		"oversized":         {extended(good, make([]byte, maxPacket)...), func(s Stats) uint64 { return s.Malformed }},
 		"much too large":    {make([]byte, 65507), func(s Stats) uint64 { return s.Malformed }},
 		"bytes behind":      {extended(good, 0), func(s Stats) uint64 { return s.Malformed }},
 		"many properties":   {answer(t, &Network{cfg: wide}, q, 9, rich), func(s Stats) uint64 { return s.Malformed }},

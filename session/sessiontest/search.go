@@ -10,6 +10,9 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
+// maxPage is the limit of a page.
+const maxPage = 20
+
 // SearchSessions implements session.Provider.
 func (s *Service) SearchSessions(ctx context.Context,
 	r session.SearchSessionsRequest) (page session.SearchSessionsResponse, err error) {
@@ -33,7 +36,7 @@ func (s *Service) SearchSessions(ctx context.Context,
 			(r.FilterExpression == "" || c.CurrentPlayer < c.MaxPlayer)
 	})
 	all = all[min(max(0, first), len(all)):]
-	size := min(cmp.Or(r.MaxResult, session.MaxPage), len(all))
+	size := min(cmp.Or(r.MaxResult, maxPage), len(all))
 	for _, g := range all[:size] {
 		page.SessionConfigs = append(page.SessionConfigs, g.copy())
 	}

@@ -23,6 +23,9 @@ type Service struct {
 	Manual bool
 	// NoMatch is for tests of games without matchmaking: matchmaking calls then return ErrUnsupported.
 	NoMatch bool
+	// NoWatch is for tests of games whose service does not report changes: WatchTicket returns ErrUnsupported, and
+	// clients poll.
+	NoWatch bool
 
 	mu         sync.Mutex
 	changed    chan struct{} // closed and replaced when anything changes

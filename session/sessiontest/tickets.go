@@ -197,6 +197,9 @@ func copyTicket(t *session.Ticket) session.Ticket {
 
 // WatchTicket implements session.TicketWatcher.
 func (s *Service) WatchTicket(ctx context.Context, id string, changed func(session.Ticket)) error {
+	if s.NoWatch {
+		return session.Errorf("WatchTicket", session.ErrUnsupported, "this service does not report changes")
+	}
 	if err := s.matching(ctx, "WatchTicket"); err != nil {
 		return err
 	}
@@ -228,12 +231,3 @@ func (s *Service) nextTicket(ctx context.Context, id string, last session.Ticket
 	}
 	return now, missing
 }
-
-// Polled is a Service without WatchTicket, for tests that poll tickets with a fake clock.
-type Polled struct {
-	session.Provider
-	session.Matchmaker
-}
-
-// NewPolled hides WatchTicket.
-func NewPolled(s *Service) Polled { return Polled{s, s} }
