@@ -10,8 +10,7 @@ import (
 )
 
 // Gamenet is a Connector for game servers that accept players with package gamenet/handshake. Its connections are of
-// type GamenetConnection. Calls that close one, such as LeaveSession, may be made from a callback of the game's
-// handler: the connection ends when the callback has returned.
+// type GamenetConnection.
 //
 // A refusal has its code in Error.Code. It is ErrFull, ErrUnavailable if another game session or a later attempt may
 // succeed, ErrTimeout, or otherwise ErrDenied.
