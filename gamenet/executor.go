@@ -27,9 +27,6 @@ type ExecutorConfig struct {
 	// Limit is how many jobs may wait; negative for no limit, default 65,536. Post never blocks, so nothing else keeps
 	// players from filling the memory with jobs for a stuck room. A room that is merely busy stays far below.
 	Limit int
-	// Slice is how long a busy executor runs before it yields to other goroutines, checked after every 8th job; default
-	// 1 ms. The Go runtime would preempt it after 10 ms, which is late for the sessions whose packets wait to be read.
-	Slice time.Duration
 	// Clock drives the timers; nil for the system clock.
 	Clock clockwork.Clock
 	// Log receives the panics of jobs; slog.Default() if it is nil or drops them.
@@ -68,7 +65,6 @@ type ExecutorConfig struct {
 // waits. An executor that is no longer used and has no timers needs no Close.
 type Executor struct {
 	limit   int
-	slice   time.Duration
 	clock   clockwork.Clock
 	log     *slog.Logger
 	onPanic func(*PanicError)
@@ -98,7 +94,10 @@ type task struct {
 
 const (
 	defaultExecutorLimit = 65_536
-	defaultExecutorSlice = time.Millisecond
+	// executorSlice is how long a busy executor runs before it yields to other goroutines, checked after every
+	// sliceStride jobs. The Go runtime would preempt it after 10 ms, which is late for the sessions whose packets wait
+	// to be read.
+	executorSlice = time.Millisecond
 
 	// keptTasks is the capacity up to which an idle executor keeps its two slices: 16 KiB each.
 	keptTasks = 1024
@@ -111,7 +110,6 @@ const (
 func NewExecutor(cfg ExecutorConfig) *Executor {
 	e := &Executor{
 		limit:   cmp.Or(cfg.Limit, defaultExecutorLimit),
-		slice:   cmp.Or(cfg.Slice, defaultExecutorSlice),
 		clock:   cfg.Clock,
 		log:     cfg.Log,
 		onPanic: cfg.OnPanic,
@@ -263,7 +261,7 @@ func (e *Executor) work() {
 
 // share yields to other goroutines when the time slice is used up.
 func (e *Executor) share() {
-	if e.ran++; e.ran%sliceStride != 0 || e.clock.Since(e.began) < e.slice {
+	if e.ran++; e.ran%sliceStride != 0 || e.clock.Since(e.began) < executorSlice {
 		return
 	}
 	runtime.Gosched()

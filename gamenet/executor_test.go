@@ -713,13 +713,13 @@ func TestExecutorSlice(t *testing.T) {
 	for _, chain := range []bool{false, true} {
 		t.Run(fmt.Sprint("chain=", chain), func(t *testing.T) {
 			clock := clockwork.NewFakeClock()
-			busy := gamenet.NewExecutor(gamenet.ExecutorConfig{Clock: clock, Slice: time.Second})
+			busy := gamenet.NewExecutor(gamenet.ExecutorConfig{Clock: clock})
 			other := gamenet.NewExecutor(gamenet.ExecutorConfig{Clock: clock})
 			var ran, seen atomic.Int64
 			seen.Store(-1)
 			var job func()
 			job = func() {
-				clock.Advance(100 * time.Millisecond)
+				clock.Advance(100 * time.Microsecond) // a tenth of a slice
 				if ran.Add(1) < jobs && chain {
 					post(t, busy, job)
 				}
