@@ -99,6 +99,7 @@ func TestVanishedPeer(t *testing.T) {
 		IdleTimeout: 30 * time.Second, Clock: clock}})
 	vanished := answering(t, dial(t, server), false)
 	gone := await(t, "a session", seen.onOpen)
+	awaitTurn(gone)
 	lives := answering(t, dial(t, server), true)
 	here := await(t, "another", seen.onOpen)
 	for at := time.Duration(0); at <= 5*time.Minute; at += 2500 * time.Millisecond {
@@ -149,6 +150,7 @@ func TestLostPeerByDefault(t *testing.T) {
 				cfg := Config{NewHandler: always(seen), Codec: c.codec, Clock: clock}
 				peer := lostPeer(t, side, cfg)
 				s := await(t, "the session", seen.onOpen)
+				awaitTurn(s)
 				start := clock.Now() // the clock never advances: the test calls look
 				for at := time.Duration(0); at < 30*time.Second; at += 5 * time.Second {
 					s.look(start.Add(at))
@@ -171,6 +173,12 @@ func TestLostPeerByDefault(t *testing.T) {
 			})
 		}
 	}
+}
+
+// awaitTurn waits until no callback of a session runs.
+func awaitTurn(s *Session) {
+	s.turn.Lock()
+	s.turn.Unlock() //nolint:staticcheck // an empty critical section: only the wait matters
 }
 
 // A foreign codec has ids and is not of this package.
@@ -254,6 +262,7 @@ func TestIdleTimeoutOfBusyHandler(t *testing.T) {
 	close(release)
 	write(t, conn, encode(t, Packet{ID: 1}))
 	eventually(t, "the packet", func() bool { return seen.count() == 1 })
+	awaitTurn(s)
 	s.look(start.Add(70 * time.Second))
 	if s.over.Load() {
 		t.Error("the session ended")

@@ -51,10 +51,11 @@ func TestReason(t *testing.T) {
 
 // TestReasonWithSmallPackets: a reason is truncated to what a packet holds.
 func TestReasonWithSmallPackets(t *testing.T) {
-	seen := newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(newDiary()), MaxPacket: 12}})
+	here, seen := newDiary(), newDiary()
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(here), MaxPacket: 12}})
 	startClient(t, server, ClientConfig{Config: Config{NewHandler: always(seen)}})
-	await(t, "the session", seen.onOpen)
+	await(t, "the session", here.onOpen)
+	await(t, "the client's", seen.onOpen)
 	closeWithin(t, server)
 	cause := await(t, "the end", seen.onClose)
 	if e, ok := errors.AsType[*PeerError](cause); !ok || e.Reason != (Reason{CodeClosing, "the s", true}) {
@@ -66,10 +67,11 @@ func TestReasonWithSmallPackets(t *testing.T) {
 // kicked.
 func TestReconnectByReason(t *testing.T) {
 	backoff := &Backoff{Initial: time.Millisecond, Max: 10 * time.Millisecond}
-	seen := newDiary()
-	first := startServer(t, ServerConfig{Config: Config{NewHandler: always(echo)}})
+	here, seen := newDiary(), newDiary()
+	first := startServer(t, ServerConfig{Config: Config{NewHandler: always(here)}})
 	client := startClient(t, first, ClientConfig{Config: Config{NewHandler: always(seen)}, Reconnect: backoff})
 	await(t, "a connection", seen.onOpen)
+	await(t, "the session of it", here.onOpen)
 	closeWithin(t, first)
 	if e, ok := errors.AsType[*PeerError](await(t, "the end", seen.onClose)); !ok || e.Code != CodeClosing {
 		t.Errorf("the client received %v", e)

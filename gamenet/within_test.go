@@ -29,7 +29,9 @@ func (q *quitter) OnDisconnected(*Session, error) { q.at("OnDisconnected") }
 // TestCloseWithin closes a server and a client in each of their callbacks: it begins the end and does not wait.
 func TestCloseWithin(t *testing.T) {
 	type service interface{ Close(context.Context) error }
-	for _, in := range []string{"NewHandler", "OnConnected", "OnPacket", "OnSent", "OnClosing", "OnDisconnected", "job"} {
+	for _, in := range []string{
+		"NewHandler", "OnConnected", "OnPacket", "OnSent", "OnClosing", "OnDisconnected", "job",
+	} {
 		t.Run(in, func(t *testing.T) {
 			for _, side := range []string{"server", "client"} {
 				t.Run(side, func(t *testing.T) {

@@ -224,7 +224,8 @@ func TestValidateAddress(t *testing.T) {
 
 func TestServerNeedsTLS(t *testing.T) {
 	handler := func(*gamenet.Session) gamenet.Handler { return nil }
-	_, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Transport: Transport{}, NewHandler: handler}})
+	none := gamenet.Config{Transport: Transport{}, NewHandler: handler}
+	_, err := gamenet.NewServer(gamenet.ServerConfig{Config: none})
 	if e, ok := errors.AsType[*gamenet.ConfigError](err); !ok || e.Field != "Transport.TLS" {
 		t.Errorf("got %v", err)
 	}

@@ -80,7 +80,8 @@ func TestListenerClose(t *testing.T) {
 
 func TestListenerCloseBeforeAccept(t *testing.T) {
 	l := listen(t, serverTransport())
-	clients := []*connection{dial(t, clientTransport(), l.Addr().String()), dial(t, clientTransport(), l.Addr().String())}
+	address := l.Addr().String()
+	clients := []*connection{dial(t, clientTransport(), address), dial(t, clientTransport(), address)}
 	// One round trip later the server has queued both.
 	l.Close()
 	for _, client := range clients {

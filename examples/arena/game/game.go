@@ -16,8 +16,8 @@
 //
 // With each tick everybody is sent the same frame, encoded once: who came, who went, what was said, and where all are.
 // Over QUIC the positions go as datagrams, which may be lost, for the next tick brings newer ones. A player whose queue
-// is full is disconnected and not served with gaps (gamenet.FullDisconnect): a frame also holds what must not be lost, and
-// who is several seconds behind is better off joining anew.
+// is full is disconnected and not served with gaps (gamenet.FullDisconnect): a frame also holds what must not be lost,
+// and who is several seconds behind is better off joining anew.
 package game
 
 import (
