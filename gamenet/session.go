@@ -117,7 +117,7 @@ func (s *Session) Context() context.Context {
 			end(s.out.cause)
 		}
 	}
-	return s.lifetime
+	return s.lifetime.Context
 }
 
 // Done returns a channel that is closed when the session has ended, as that of Context.

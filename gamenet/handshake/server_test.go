@@ -1,9 +1,11 @@
 package handshake
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"runtime"
 	"slices"
@@ -260,6 +262,22 @@ func TestAdmitFails(t *testing.T) {
 			fail = false
 			h.enter(h.config("psess-1"))
 		})
+	}
+}
+
+// TestAdmitPanics: a panic in Admit is in the log, without a logger in slog's default one.
+func TestAdmitPanics(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	h := serve(t, ServerConfig{Admit: func(context.Context, *gamenet.Session, Hello) (Admission, error) {
+		panic("boom in Admit")
+	}})
+	h.refuses(h.config("psess-1"), Other, "internal error")
+	closeWithin(t, h.net)
+	if !strings.Contains(log.String(), `panic="boom in Admit" stack="goroutine`) {
+		t.Errorf("the log has %s", &log)
 	}
 }
 
