@@ -21,6 +21,7 @@ var pages = map[string]func() ([]byte, error){
 	"reference/compatibility.md":          operationsPage,
 	"reference/configuration.md":          settingsPage,
 	"reference/metrics.md":                metricsPage,
+	"reference/mission.md":                missionPage,
 	"reference/operator-api.md":           requestsPage,
 	"reference/operator-api.openapi.json": openAPIFile,
 	"reference/policies.md":               policiesPage,
