@@ -58,6 +58,73 @@ func reservationAt(t *testing.T, a net.Addr) session.Reservation {
 	return session.Reservation{SessionID: "s", PlayerID: "ada", PlayerSessionID: "psess-1", IPAddress: host, Port: port}
 }
 
+// A gameOver is the server's side of a game that ends at once.
+type gameOver struct{ silent }
+
+func (gameOver) OnConnected(s *gamenet.Session) { _ = s.Send(gamenet.Packet{ID: 1}) }
+
+// A leaver leaves the game when it is connected, or when the server sends the end of the game.
+type leaver struct {
+	silent
+	leave  func() error
+	atOnce bool
+	left   chan error
+}
+
+func (l leaver) OnConnected(*gamenet.Session) {
+	if l.atOnce {
+		l.left <- l.leave()
+	}
+}
+
+func (l leaver) OnPacket(*gamenet.Session, gamenet.Packet) {
+	if !l.atOnce {
+		l.left <- l.leave()
+	}
+}
+
+// elsewhere connects to the game server of a place, whatever the service has reserved.
+type elsewhere struct {
+	session.Gamenet
+	place session.Reservation
+}
+
+func (e elsewhere) Connect(ctx context.Context, _ session.Reservation) (session.Connection, error) {
+	return e.Gamenet.Connect(ctx, e.place)
+}
+
+// TestLeaveInAHandler leaves a game of package gamenet in each callback in which a player may.
+func TestLeaveInAHandler(t *testing.T) {
+	for name, atOnce := range map[string]bool{"OnConnected": true, "OnPacket": false} {
+		t.Run(name, func(t *testing.T) {
+			place, _ := gameServer(t, func(context.Context, *gamenet.Session, handshake.Hello) (
+				handshake.Admission, error) {
+				return handshake.Admission{Handler: gameOver{}}, nil
+			})
+			var w *world
+			l := leaver{atOnce: atOnce, left: make(chan error, 1)}
+			l.leave = func() error { return w.LeaveSession(context.Background()) }
+			connector := speaking(1)
+			connector.Config.NewHandler = func(*gamenet.Session) gamenet.Handler { return l }
+			w = newWorld(t, func(c *session.Config) { c.Connector = elsewhere{connector, place} })
+			id := w.active(t)
+			op := w.Async(t.Context(), func(ctx context.Context) error {
+				return w.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: "ada"})
+			})
+			must(t, received(t, l.left))
+			if err := settled(t, op); err != nil && !errors.Is(err, session.ErrCanceled) {
+				t.Error("JoinSession:", err) // it may have returned before the player has left
+			}
+			if _, ok := w.Current(); ok {
+				t.Error("the player has not left")
+			}
+			for _, place := range w.service.Places() { // of which the game server knows nothing
+				must(t, w.service.Release(t.Context(), place, false))
+			}
+		})
+	}
+}
+
 func TestGamenetConnects(t *testing.T) {
 	tickets := make(chan string, 1)
 	place, closeServer := gameServer(t, func(
