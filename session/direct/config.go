@@ -10,7 +10,7 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// Config configures a Provider. The zero value is AWS as the environment configures it: the region and credentials of
+// Config configures a provider. The zero value is AWS as the environment configures it: the region and credentials of
 // AWS_REGION, AWS_PROFILE, ~/.aws and so on.
 type Config struct {
 	// Endpoint is the base URL of the API, for example http://127.0.0.1:9080; "" for that of the environment, else that

@@ -17,7 +17,7 @@ import (
 // CreateSession implements session.Provider with CreateGameSession. Without an idempotency token it uses one of its
 // own, so that a retried request never creates two sessions. If the context ends meanwhile, it ends the session, unless
 // the caller has set a token, for which the session may have existed before.
-func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionRequest) (string, error) {
+func (p *provider) CreateSession(ctx context.Context, r session.CreateSessionRequest) (string, error) {
 	const op = "CreateSession"
 	api, err := p.configured(op)
 	if err == nil {
@@ -58,7 +58,7 @@ func newToken() string { return "gsess-" + uuid.NewString() }
 
 // create creates a session. It may outlast ctx a little, so that no session stays behind because its id was lost: after
 // a success the caller must check ctx.
-func (p *Provider) create(ctx context.Context, api *api, op string,
+func (p *provider) create(ctx context.Context, api *api, op string,
 	in *gamelift.CreateGameSessionInput) (id string, err error) {
 	if ctx.Err() != nil {
 		return "", failure(ctx, op, ctx.Err())
@@ -80,7 +80,7 @@ func (p *Provider) create(ctx context.Context, api *api, op string,
 
 // createInOnlyLocation repeats a request without a location for a fleet that needs one, as an Anywhere fleet does at
 // AWS, if the fleet has only one location. Otherwise it returns the refusal.
-func (p *Provider) createInOnlyLocation(
+func (p *provider) createInOnlyLocation(
 	ctx context.Context, api *api, in *gamelift.CreateGameSessionInput, refusal *types.InvalidRequestException,
 ) (*gamelift.CreateGameSessionOutput, error) {
 	locations, err := fleetLocations(ctx, api, in)
@@ -129,7 +129,7 @@ func incomplete(op, what string) error {
 }
 
 // discard ends an unneeded session, unless a player other than its owner has joined. It logs failures.
-func (p *Provider) discard(ctx context.Context, api *api, id, owner string) {
+func (p *provider) discard(ctx context.Context, api *api, id, owner string) {
 	ctx, cancel := p.cleanup(ctx)
 	defer cancel()
 	log := p.log.With("game_session", id)

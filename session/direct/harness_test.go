@@ -134,14 +134,21 @@ func (s *script) await(operation string) {
 // lost is what a handler calls when its answer shall not arrive.
 func lost() { panic(http.ErrAbortHandler) }
 
+// A provider is all that New returns.
+type provider interface {
+	session.Provider
+	session.Matchmaker
+	session.Releaser
+}
+
 // provider makes a configured provider for the script.
-func (s *script) provider(target direct.Target) *direct.Provider {
+func (s *script) provider(target direct.Target) provider {
 	s.Helper()
 	return newProvider(s, direct.Config{Endpoint: s.URL, Region: region, Target: target})
 }
 
 // newProvider makes a configured provider that ends with its test.
-func newProvider(t testing.TB, cfg direct.Config) *direct.Provider {
+func newProvider(t testing.TB, cfg direct.Config) provider {
 	t.Helper()
 	if cfg.Credentials == nil {
 		cfg.Credentials = mustertest.StaticKey("AKIDEXAMPLE", "secret")
@@ -149,7 +156,7 @@ func newProvider(t testing.TB, cfg direct.Config) *direct.Provider {
 	cfg.HTTPClient = &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(cfg.HTTPClient.CloseIdleConnections)
 	cfg.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
-	p := direct.New(cfg)
+	p := direct.New(cfg).(provider)
 	if err := p.Configure(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}

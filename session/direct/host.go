@@ -16,7 +16,7 @@ import (
 // Host implements session.Provider: it creates a session on the target, waits until it is ACTIVE, and reserves a slot
 // for the owner. A build id other than 0 becomes the game property "build_id". If Host fails or ctx ends, it ends the
 // session that it has created, unless another player has joined; that may take a few seconds more.
-func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Reservation, error) {
+func (p *provider) Host(ctx context.Context, r session.HostRequest) (session.Reservation, error) {
 	const op = "Host"
 	api, err := p.configured(op)
 	if err != nil {
@@ -43,7 +43,7 @@ func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Res
 
 // Release implements session.Releaser for sessions of Host. The API cannot release other reservations: they expire
 // after about a minute.
-func (p *Provider) Release(ctx context.Context, r session.Reservation, hosted bool) error {
+func (p *provider) Release(ctx context.Context, r session.Reservation, hosted bool) error {
 	api, err := p.configured("Release")
 	if err == nil && hosted {
 		p.discard(ctx, api, r.SessionID, r.PlayerID)
@@ -70,7 +70,7 @@ func hostProperties(op string, r session.HostRequest) (map[string]string, error)
 }
 
 // begin creates the session, which need not be ACTIVE yet. After a failure nothing is left of it.
-func (p *Provider) begin(ctx context.Context, api *api, op string, r session.HostRequest,
+func (p *provider) begin(ctx context.Context, api *api, op string, r session.HostRequest,
 	props map[string]string) (id string, err error) {
 	t := p.cfg.Target
 	if t.QueueName != "" {
@@ -84,7 +84,7 @@ func (p *Provider) begin(ctx context.Context, api *api, op string, r session.Hos
 	return id, err
 }
 
-func (p *Provider) beginOnQueue(
+func (p *provider) beginOnQueue(
 	ctx context.Context, api *api, op string, r session.HostRequest, props map[string]string,
 ) (id string, err error) {
 	placement, err := p.place(ctx, api, op, &gamelift.StartGameSessionPlacementInput{
@@ -103,7 +103,7 @@ func (p *Provider) beginOnQueue(
 }
 
 // enter reserves a slot in a session as soon as it is ACTIVE.
-func (p *Provider) enter(ctx context.Context, api *api, op string,
+func (p *provider) enter(ctx context.Context, api *api, op string,
 	r session.JoinSessionRequest) (session.Reservation, error) {
 	err := p.poll(ctx, op, func() (bool, error) { return isActive(ctx, api, op, r.SessionID) })
 	if err != nil {
@@ -135,7 +135,7 @@ func isActive(ctx context.Context, api *api, op, id string) (bool, error) {
 
 // Reserve implements session.Provider with CreatePlayerSession. The API cannot release a reservation: one whose answer
 // was lost expires after about a minute.
-func (p *Provider) Reserve(ctx context.Context, r session.JoinSessionRequest) (session.Reservation, error) {
+func (p *provider) Reserve(ctx context.Context, r session.JoinSessionRequest) (session.Reservation, error) {
 	const op = "Reserve"
 	api, err := p.configured(op)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // TestPollPace checks when a state is looked at: soon, then ever less often.
 func TestPollPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, last := New(Config{}), time.Now()
+		p, last := New(Config{}).(*provider), time.Now()
 		var waits []time.Duration
 		err := p.poll(t.Context(), "Host", func() (bool, error) {
 			waits = append(waits, time.Since(last))
@@ -46,7 +46,7 @@ func (throttling) ErrorCode() string { return "ThrottlingException" }
 // given up. Any other error is final.
 func TestPollThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, start := New(Config{}), time.Now()
+		p, start := New(Config{}).(*provider), time.Now()
 		final := errors.New("gone")
 		answers := []error{throttling{}, throttling{}, final}
 		err := p.poll(t.Context(), "Host", func() (bool, error) {
@@ -66,7 +66,7 @@ func TestPollEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		err := New(Config{}).poll(ctx, "Host", func() (bool, error) { return false, nil })
+		err := New(Config{}).(*provider).poll(ctx, "Host", func() (bool, error) { return false, nil })
 		if took := time.Since(start); !errors.Is(err, session.ErrTimeout) || took != time.Second {
 			t.Errorf("%v after %v", err, took)
 		}
@@ -77,7 +77,7 @@ func TestPollEnds(t *testing.T) {
 func TestOutlast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		longer, release := New(Config{}).outlast(ctx)
+		longer, release := New(Config{}).(*provider).outlast(ctx)
 		defer release()
 		cancel()
 		start := time.Now()

@@ -14,7 +14,7 @@ import (
 
 // StartMatchmaking implements session.Matchmaker. Without a ticket id it chooses one. It cancels the ticket if the call
 // may have taken effect despite its error, or if ctx is done meanwhile.
-func (p *Provider) StartMatchmaking(ctx context.Context, r session.StartMatchmakingRequest) (string, error) {
+func (p *provider) StartMatchmaking(ctx context.Context, r session.StartMatchmakingRequest) (string, error) {
 	const op = "StartMatchmaking"
 	api, err := p.configured(op)
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *Provider) StartMatchmaking(ctx context.Context, r session.StartMatchmak
 }
 
 // withdraw cancels an unneeded ticket. It logs failures.
-func (p *Provider) withdraw(ctx context.Context, api *api, ticket string) {
+func (p *provider) withdraw(ctx context.Context, api *api, ticket string) {
 	ctx, cancel := p.cleanup(ctx)
 	defer cancel()
 	if _, err := api.StopMatchmaking(ctx, &gamelift.StopMatchmakingInput{TicketId: &ticket}); err != nil {
@@ -55,7 +55,7 @@ func (p *Provider) withdraw(ctx context.Context, api *api, ticket string) {
 }
 
 // StopMatchmaking implements session.Matchmaker.
-func (p *Provider) StopMatchmaking(ctx context.Context, r session.StopMatchmakingRequest) error {
+func (p *provider) StopMatchmaking(ctx context.Context, r session.StopMatchmakingRequest) error {
 	const op = "StopMatchmaking"
 	api, err := p.configured(op)
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *Provider) StopMatchmaking(ctx context.Context, r session.StopMatchmakin
 }
 
 // AcceptMatch implements session.Matchmaker.
-func (p *Provider) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest) error {
+func (p *provider) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest) error {
 	const op = "AcceptMatch"
 	api, err := p.configured(op)
 	if err != nil {
@@ -88,7 +88,7 @@ func (p *Provider) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest
 // The API has no match ids, so MatchID is the provider's own: it counts, for each ticket, the proposals that its calls
 // have seen. It is "" before the first and when the ticket has ended. Two proposals count as one if no call saw the
 // search between them and the service reports the same reason for both.
-func (p *Provider) Ticket(ctx context.Context, ticketID string) (session.Ticket, error) {
+func (p *provider) Ticket(ctx context.Context, ticketID string) (session.Ticket, error) {
 	const op = "Ticket"
 	api, err := p.configured(op)
 	if err != nil {

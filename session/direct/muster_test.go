@@ -61,7 +61,7 @@ func (s *service) launch(port int, activate bool) <-chan gameserver.GameSession 
 	return started
 }
 
-func (s *service) provider() *direct.Provider {
+func (s *service) provider() provider {
 	s.Helper()
 	return newProvider(s, direct.Config{
 		Endpoint: s.HTTP, Region: s.Region, Credentials: s.AWS.Credentials, Target: direct.Target{FleetID: s.fleet},
@@ -120,7 +120,7 @@ func TestCreateSearchReserve(t *testing.T) {
 }
 
 // reserveAll fills a session of two.
-func reserveAll(t *testing.T, p *direct.Provider, id string) {
+func reserveAll(t *testing.T, p provider, id string) {
 	t.Helper()
 	for _, player := range []string{"ada", "bob"} {
 		place, err := p.Reserve(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: player,

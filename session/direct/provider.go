@@ -15,9 +15,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// A Provider reaches sessions through the AWS API. It is a session.Provider, a session.Matchmaker and a
-// session.Releaser. Its methods may be called concurrently.
-type Provider struct {
+// A provider reaches sessions through the AWS API.
+type provider struct {
 	cfg   Config
 	clock clockwork.Clock
 	log   *slog.Logger
@@ -29,14 +28,14 @@ type Provider struct {
 }
 
 var (
-	_ session.Provider   = (*Provider)(nil)
-	_ session.Matchmaker = (*Provider)(nil)
-	_ session.Releaser   = (*Provider)(nil)
+	_ session.Matchmaker = (*provider)(nil)
+	_ session.Releaser   = (*provider)(nil)
 )
 
-// New makes a provider that is not configured. It starts nothing.
-func New(cfg Config) *Provider {
-	p := &Provider{cfg: cfg, clock: cfg.Clock, log: cfg.Log}
+// New makes a provider that reaches sessions through the AWS API, and is not configured. It is a session.Matchmaker and
+// a session.Releaser, too. It starts nothing.
+func New(cfg Config) session.Provider {
+	p := &provider{cfg: cfg, clock: cfg.Clock, log: cfg.Log}
 	if p.clock == nil {
 		p.clock = clockwork.NewRealClock()
 	}
@@ -48,7 +47,7 @@ func New(cfg Config) *Provider {
 
 // Configure implements session.Provider. It reads from the environment what Config leaves open, and fetches
 // credentials, but sends nothing to the service. After a failure the provider works as before.
-func (p *Provider) Configure(ctx context.Context, region string) error {
+func (p *provider) Configure(ctx context.Context, region string) error {
 	const op = "Configure"
 	cfg, err := config.LoadDefaultConfig(ctx, p.options(region)...)
 	if err != nil {
@@ -73,7 +72,7 @@ func (p *Provider) Configure(ctx context.Context, region string) error {
 }
 
 // options returns the SDK's options for the region and the set fields of Config.
-func (p *Provider) options(region string) (options []func(*config.LoadOptions) error) {
+func (p *provider) options(region string) (options []func(*config.LoadOptions) error) {
 	if r := cmp.Or(region, p.cfg.Region); r != "" {
 		options = append(options, config.WithRegion(r))
 	}
@@ -86,7 +85,7 @@ func (p *Provider) options(region string) (options []func(*config.LoadOptions) e
 	return options
 }
 
-func (p *Provider) configured(op string) (*api, error) {
+func (p *provider) configured(op string) (*api, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.api == nil {

@@ -46,7 +46,7 @@ func TestConfigure(t *testing.T) {
 // TestNotConfigured makes every call before Configure.
 func TestNotConfigured(t *testing.T) {
 	t.Parallel()
-	for name, err := range callAll(t.Context(), direct.New(direct.Config{})) {
+	for name, err := range callAll(t.Context(), direct.New(direct.Config{}).(provider)) {
 		if !errors.Is(err, session.ErrNotConfigured) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -90,7 +90,7 @@ func TestContextIsOver(t *testing.T) {
 }
 
 // callAll makes every call of a provider once and returns their errors.
-func callAll(ctx context.Context, p *direct.Provider) map[string]error {
+func callAll(ctx context.Context, p provider) map[string]error {
 	failed := map[string]error{}
 	_, failed["CreateSession"] = p.CreateSession(ctx,
 		session.CreateSessionRequest{FleetID: fleet, Location: "custom-attic", MaxPlayer: 2})

@@ -11,7 +11,7 @@ import (
 )
 
 // CreateSessionOnQueue implements session.Provider with StartGameSessionPlacement.
-func (p *Provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSessionOnQueueRequest) (string, error) {
+func (p *provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSessionOnQueueRequest) (string, error) {
 	const op = "CreateSessionOnQueue"
 	api, err := p.configured(op)
 	if err != nil {
@@ -28,7 +28,7 @@ func (p *Provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSes
 
 // place starts a placement. It cancels the placement if the call may have taken effect despite its error, or if ctx is
 // done meanwhile.
-func (p *Provider) place(ctx context.Context, api *api, op string,
+func (p *provider) place(ctx context.Context, api *api, op string,
 	in *gamelift.StartGameSessionPlacementInput) (id string, err error) {
 	if ctx.Err() != nil {
 		return "", failure(ctx, op, ctx.Err())
@@ -52,7 +52,7 @@ func (p *Provider) place(ctx context.Context, api *api, op string,
 }
 
 // Placement implements session.Provider with DescribeGameSessionPlacement.
-func (p *Provider) Placement(ctx context.Context, placementID string) (session.Placement, error) {
+func (p *provider) Placement(ctx context.Context, placementID string) (session.Placement, error) {
 	const op = "Placement"
 	api, err := p.configured(op)
 	if err != nil {
@@ -83,7 +83,7 @@ func describePlacement(ctx context.Context, api *api, op, id string) (*types.Gam
 }
 
 // awaitPlacement waits until a placement has a session and returns its id.
-func (p *Provider) awaitPlacement(ctx context.Context, api *api, op, placementID string) (sessionID string, err error) {
+func (p *provider) awaitPlacement(ctx context.Context, api *api, op, placementID string) (sessionID string, err error) {
 	err = p.poll(ctx, op, func() (bool, error) {
 		placed, err := describePlacement(ctx, api, op, placementID)
 		if err != nil {
@@ -106,7 +106,7 @@ func (p *Provider) awaitPlacement(ctx context.Context, api *api, op, placementID
 }
 
 // abandon cancels a placement or, if it is too late for that, ends its session. It logs failures.
-func (p *Provider) abandon(ctx context.Context, api *api, placementID string) {
+func (p *provider) abandon(ctx context.Context, api *api, placementID string) {
 	ctx, cancel := p.cleanup(ctx)
 	defer cancel()
 	_, err := api.StopGameSessionPlacement(ctx, &gamelift.StopGameSessionPlacementInput{PlacementId: &placementID})

@@ -15,7 +15,7 @@ import (
 )
 
 // SearchSessions implements session.Provider with SearchGameSessions.
-func (p *Provider) SearchSessions(ctx context.Context,
+func (p *provider) SearchSessions(ctx context.Context,
 	r session.SearchSessionsRequest) (session.SearchSessionsResponse, error) {
 	const op = "SearchSessions"
 	api, err := p.configured(op)
@@ -52,7 +52,7 @@ const (
 
 // Find implements session.Provider with SearchGameSessions on the target. For a queue it searches the destinations that
 // are in this region. The oldest sessions come first.
-func (p *Provider) Find(ctx context.Context, r session.FindRequest) ([]session.SearchResult, error) {
+func (p *provider) Find(ctx context.Context, r session.FindRequest) ([]session.SearchResult, error) {
 	const op = "Find"
 	api, err := p.configured(op)
 	if err != nil {
@@ -92,7 +92,7 @@ func fleetDeleted(err error) bool {
 }
 
 // searched returns the fleets and aliases of the target.
-func (p *Provider) searched(ctx context.Context, api *api, op string) (targets []Target, err error) {
+func (p *provider) searched(ctx context.Context, api *api, op string) (targets []Target, err error) {
 	if err := p.cfg.Target.check(op); err != nil {
 		return nil, err
 	}

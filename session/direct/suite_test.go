@@ -7,19 +7,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
 	"github.com/muster-gg/muster/session"
-	"github.com/muster-gg/muster/session/direct"
 	"github.com/muster-gg/muster/session/sessiontest"
 )
 
 // An awaiting provider creates sessions that are active when it returns, as the
 // suite wants them.
 type awaiting struct {
-	*direct.Provider
+	provider
 	service *service
 }
 
 func (a awaiting) CreateSession(ctx context.Context, r session.CreateSessionRequest) (string, error) {
-	id, err := a.Provider.CreateSession(ctx, r)
+	id, err := a.provider.CreateSession(ctx, r)
 	if err == nil {
 		a.service.awaitStatus(id, types.GameSessionStatusActive)
 	}

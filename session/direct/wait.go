@@ -17,7 +17,7 @@ const grace = 5 * time.Second
 
 // poll calls step until it is done or fails, with growing waits before each call. When the service throttles it, poll
 // waits longer instead of failing.
-func (p *Provider) poll(ctx context.Context, op string, step func() (done bool, err error)) error {
+func (p *provider) poll(ctx context.Context, op string, step func() (done bool, err error)) error {
 	for wait := firstWait; ; {
 		if err := p.sleep(ctx, jitter(wait)); err != nil {
 			return failure(ctx, op, err)
@@ -39,7 +39,7 @@ func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }
 
-func (p *Provider) sleep(ctx context.Context, d time.Duration) error {
+func (p *provider) sleep(ctx context.Context, d time.Duration) error {
 	timer := p.clock.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -52,7 +52,7 @@ func (p *Provider) sleep(ctx context.Context, d time.Duration) error {
 
 // outlast returns a context that ends a little after ctx: for requests that create something, whose answer is needed to
 // undo them.
-func (p *Provider) outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+func (p *provider) outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		if p.sleep(longer, grace) == nil {
@@ -63,7 +63,7 @@ func (p *Provider) outlast(ctx context.Context) (context.Context, context.Cancel
 }
 
 // cleanup returns a context for undoing a call, whose own context may be done.
-func (p *Provider) cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
+func (p *provider) cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 	undoing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	timer := p.clock.AfterFunc(grace, func() { cancel(context.DeadlineExceeded) })
 	return undoing, func() {

@@ -11,7 +11,6 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
 	"github.com/muster-gg/muster/session"
-	"github.com/muster-gg/muster/session/gateway"
 )
 
 // A backend has one queue and one matchmaking ticket, and shows what it was asked
@@ -99,7 +98,7 @@ func (b *backend) ticket(id string, status wire.MatchmakingConfigurationStatus) 
 }
 
 // atGateway returns a provider for Muster's own gateway in front of a backend.
-func atGateway(t *testing.T) (*gateway.Provider, *backend) {
+func atGateway(t *testing.T) (provider, *backend) {
 	t.Helper()
 	b := &backend{asked: make(chan any, 1)}
 	g, err := httpgateway.New(httpgateway.Config{Service: b, Queues: b, Matchmaking: b, Region: "eu-central-1",

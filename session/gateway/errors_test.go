@@ -112,7 +112,7 @@ func TestConfigure(t *testing.T) {
 
 func TestNotConfigured(t *testing.T) {
 	t.Parallel()
-	for name, err := range callAll(t.Context(), gateway.New(gateway.Config{URL: "http://127.0.0.1:3000"})) {
+	for name, err := range callAll(t.Context(), gateway.New(gateway.Config{URL: "http://127.0.0.1:3000"}).(provider)) {
 		if !errors.Is(err, session.ErrNotConfigured) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -120,7 +120,7 @@ func TestNotConfigured(t *testing.T) {
 }
 
 // callAll makes every call of a provider once and returns their errors.
-func callAll(ctx context.Context, p *gateway.Provider) map[string]error {
+func callAll(ctx context.Context, p provider) map[string]error {
 	failed := map[string]error{}
 	_, failed["CreateSession"] = p.CreateSession(ctx, session.CreateSessionRequest{FleetID: "fleet-1", MaxPlayer: 2})
 	_, failed["CreateSessionOnQueue"] = p.CreateSessionOnQueue(ctx,

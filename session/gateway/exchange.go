@@ -24,7 +24,7 @@ type request struct {
 }
 
 // do makes a call and returns its answer, as decode reads it. Every failure is a *session.Error.
-func do[T any](ctx context.Context, p *Provider, r request, decode func([]byte, *T) error) (out T, err error) {
+func do[T any](ctx context.Context, p *provider, r request, decode func([]byte, *T) error) (out T, err error) {
 	answer, err := p.send(ctx, p.http, r)
 	if err != nil {
 		return out, err
@@ -50,7 +50,7 @@ func do[T any](ctx context.Context, p *Provider, r request, decode func([]byte, 
 }
 
 // send makes a call and returns the answer, whose body the caller closes.
-func (p *Provider) send(ctx context.Context, client *http.Client, r request) (*http.Response, error) {
+func (p *provider) send(ctx context.Context, client *http.Client, r request) (*http.Response, error) {
 	address, err := p.url(r.op, r.uri)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (p *Provider) send(ctx context.Context, client *http.Client, r request) (*h
 	return answer, nil
 }
 
-func (p *Provider) header(h http.Header, r request) {
+func (p *provider) header(h http.Header, r request) {
 	h.Set("Content-Type", "application/json") // the original client sends it with every call
 	for name, value := range map[string]string{"X-Api-Key": p.cfg.APIKey, "Idempotency-Key": r.key} {
 		if value != "" {

@@ -46,7 +46,7 @@ func FuzzAnswers(f *testing.F) {
 			if err := p.Configure(t.Context(), ""); err != nil {
 				t.Fatal(err)
 			}
-			for name, err := range callAll(t.Context(), p) {
+			for name, err := range callAll(t.Context(), p.(provider)) {
 				if _, ours := errors.AsType[*session.Error](err); err != nil && !ours {
 					t.Errorf("%s: %v is no error of the session package", name, err)
 				}

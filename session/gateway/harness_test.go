@@ -76,8 +76,16 @@ func (s *script) last(t testing.TB) call {
 	return s.calls[len(s.calls)-1]
 }
 
+// A provider is all that New returns.
+type provider interface {
+	session.Provider
+	session.Matchmaker
+	session.TicketWatcher
+	session.Releaser
+}
+
 // provider makes a configured provider for the script.
-func (s *script) provider(t testing.TB, change ...func(*gateway.Config)) *gateway.Provider {
+func (s *script) provider(t testing.TB, change ...func(*gateway.Config)) provider {
 	t.Helper()
 	transport := new(http.Transport)
 	t.Cleanup(transport.CloseIdleConnections)
@@ -85,7 +93,7 @@ func (s *script) provider(t testing.TB, change ...func(*gateway.Config)) *gatewa
 	for _, f := range change {
 		f(&cfg)
 	}
-	p := gateway.New(cfg)
+	p := gateway.New(cfg).(provider)
 	if err := p.Configure(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}

@@ -47,13 +47,13 @@ func (s *service) launch(port int) {
 	s.Launch(s.host, port)
 }
 
-func (s *service) provider(change ...func(*gateway.Config)) *gateway.Provider {
+func (s *service) provider(change ...func(*gateway.Config)) provider {
 	s.Helper()
 	cfg := gateway.Config{URL: s.Gateway, HTTPClient: s.Web}
 	for _, f := range change {
 		f(&cfg)
 	}
-	p := gateway.New(cfg)
+	p := gateway.New(cfg).(provider)
 	s.check(p.Configure(s.Context(), ""))
 	return p
 }

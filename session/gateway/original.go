@@ -28,7 +28,7 @@ type creation struct {
 // Host implements session.Provider with create_session, or with /v1/sessions if there are properties, which
 // create_session lacks. The gateway waits until the session is active, whatever becomes of its caller: a canceled Host
 // waits for the answer for up to 5 s, and ends the session by Release.
-func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Reservation, error) {
+func (p *provider) Host(ctx context.Context, r session.HostRequest) (session.Reservation, error) {
 	const op = "Host"
 	if ctx.Err() != nil {
 		return session.Reservation{}, lost(ctx, op, ctx.Err())
@@ -46,7 +46,7 @@ func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Res
 }
 
 // createFor creates a session with a slot for its owner.
-func (p *Provider) createFor(ctx context.Context, op string, r session.HostRequest) (session.Reservation, error) {
+func (p *provider) createFor(ctx context.Context, op string, r session.HostRequest) (session.Reservation, error) {
 	if len(r.Properties) > 0 {
 		return p.hostWithProperties(ctx, op, r)
 	}
@@ -57,7 +57,7 @@ func (p *Provider) createFor(ctx context.Context, op string, r session.HostReque
 const grace = 5 * time.Second
 
 // outlast returns a context that ends a little after ctx.
-func (p *Provider) outlast(ctx context.Context) (context.Context, func()) {
+func (p *provider) outlast(ctx context.Context) (context.Context, func()) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { p.clock.AfterFunc(grace, cancel) })
 	return longer, func() { stop(); cancel() }
@@ -66,7 +66,7 @@ func (p *Provider) outlast(ctx context.Context) (context.Context, func()) {
 // Release implements session.Releaser for sessions of Host, which it ends unless another player is in them. A gateway
 // cannot release other reservations, and gateways without /v1/ cannot end sessions: the reservations expire after about
 // a minute.
-func (p *Provider) Release(ctx context.Context, r session.Reservation, hosted bool) error {
+func (p *provider) Release(ctx context.Context, r session.Reservation, hosted bool) error {
 	if !hosted {
 		return nil
 	}
@@ -87,7 +87,7 @@ type joining struct {
 
 // Reserve implements session.Provider with join_session, or with /v1/sessions/{id}/players if there is data for the
 // game server, which join_session lacks.
-func (p *Provider) Reserve(ctx context.Context, r session.JoinSessionRequest) (session.Reservation, error) {
+func (p *provider) Reserve(ctx context.Context, r session.JoinSessionRequest) (session.Reservation, error) {
 	const op = "Reserve"
 	if r.PlayerData != "" {
 		return p.reserveWithData(ctx, op, r)
@@ -106,7 +106,7 @@ type playerSession struct {
 }
 
 // place makes a call whose answer is a player session.
-func (p *Provider) place(ctx context.Context, op, uri string, body any) (session.Reservation, error) {
+func (p *provider) place(ctx context.Context, op, uri string, body any) (session.Reservation, error) {
 	got, err := do(ctx, p, request{op: op, method: http.MethodPost, uri: uri, body: body}, decodeObject[playerSession])
 	if err != nil {
 		return session.Reservation{}, err
@@ -148,7 +148,7 @@ const defaultFound = 100
 
 // Find implements session.Provider with find_session. It omits sessions that cannot be joined or are known to be of
 // another build: the original calls do not filter them.
-func (p *Provider) Find(ctx context.Context, r session.FindRequest) ([]session.SearchResult, error) {
+func (p *provider) Find(ctx context.Context, r session.FindRequest) ([]session.SearchResult, error) {
 	const op = "Find"
 	uri, err := findURI(p.cfg.FindURI, r.BuildID)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// Config configures a Provider. Only URL is required.
+// Config configures a provider. Only URL is required.
 type Config struct {
 	// URL is the gateway's base, with the stage if it has one, for example http://127.0.0.1:3000 or
 	// https://api.example.com/Prod.
@@ -31,9 +31,8 @@ type Config struct {
 	Clock clockwork.Clock
 }
 
-// A Provider reaches sessions through a gateway. It is a session.Provider, a session.TicketWatcher and a
-// session.Releaser. Its methods may be called concurrently. It retries no calls.
-type Provider struct {
+// A provider reaches sessions through a gateway.
+type provider struct {
 	cfg   Config
 	clock clockwork.Clock
 	http  *http.Client
@@ -43,19 +42,20 @@ type Provider struct {
 }
 
 var (
-	_ session.Provider      = (*Provider)(nil)
-	_ session.TicketWatcher = (*Provider)(nil)
-	_ session.Releaser      = (*Provider)(nil)
+	_ session.Matchmaker    = (*provider)(nil)
+	_ session.TicketWatcher = (*provider)(nil)
+	_ session.Releaser      = (*provider)(nil)
 )
 
-// New makes a provider that is not configured. It starts nothing.
-func New(cfg Config) *Provider {
+// New makes a provider that reaches sessions through a gateway, and is not configured. It is a session.Matchmaker, a
+// session.TicketWatcher and a session.Releaser, too. It retries no calls, and starts nothing.
+func New(cfg Config) session.Provider {
 	cfg.CreateURI = cmp.Or(cfg.CreateURI, "/create_session")
 	cfg.FindURI = cmp.Or(cfg.FindURI, "/find_session")
 	cfg.JoinURI = cmp.Or(cfg.JoinURI, "/join_session")
 	client := *cmp.Or(cfg.HTTPClient, http.DefaultClient)
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	p := &Provider{cfg: cfg, clock: cfg.Clock, http: &client}
+	p := &provider{cfg: cfg, clock: cfg.Clock, http: &client}
 	if p.clock == nil {
 		p.clock = clockwork.NewRealClock()
 	}
@@ -64,7 +64,7 @@ func New(cfg Config) *Provider {
 
 // Configure implements session.Provider. It sends nothing. A gateway serves one region, so any region is accepted. For
 // an invalid Config it returns ErrInvalid.
-func (p *Provider) Configure(_ context.Context, _ string) error {
+func (p *provider) Configure(_ context.Context, _ string) error {
 	const op = "Configure"
 	base, err := url.Parse(p.cfg.URL)
 	switch {
@@ -83,7 +83,7 @@ func (p *Provider) Configure(_ context.Context, _ string) error {
 }
 
 // url returns the address of a call.
-func (p *Provider) url(op, uri string) (string, error) {
+func (p *provider) url(op, uri string) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.base == "" {

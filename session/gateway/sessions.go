@@ -81,7 +81,7 @@ type created struct {
 	Placement placementObject `json:"placement"`
 }
 
-func (p *Provider) create(ctx context.Context, op, key string, body sessionCreation) (created, error) {
+func (p *provider) create(ctx context.Context, op, key string, body sessionCreation) (created, error) {
 	got, err := do(ctx, p, request{op: op, method: http.MethodPost, uri: "/v1/sessions", body: body, key: key},
 		decodeObject[created])
 	if e, ok := errors.AsType[*session.Error](err); ok && e.Code == forbidden && body.Target != (target{}) {
@@ -96,7 +96,7 @@ const forbidden = "forbidden"
 // CreateSession implements session.Provider. Without FleetID and AliasID the gateway chooses the fleet; to name one it
 // must allow callers to choose. It answers when the session is ACTIVE, which is later than the interface requires. The
 // creator is not sent: a gateway identifies its callers by their credentials.
-func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionRequest) (string, error) {
+func (p *provider) CreateSession(ctx context.Context, r session.CreateSessionRequest) (string, error) {
 	const op = "CreateSession"
 	got, err := p.create(ctx, op, r.IdempotencyToken, sessionCreation{
 		Name: cmp.Or(r.SessionName, noName), MaxPlayers: r.MaxPlayer, Properties: r.SessionProperties,
@@ -111,7 +111,7 @@ func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionReq
 // CreateSessionOnQueue implements session.Provider. Without QueueName the gateway uses its own queue, if it has one; to
 // name another it must allow callers to choose. It also chooses the placement's id; the id in the request is the
 // idempotency key.
-func (p *Provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSessionOnQueueRequest) (string, error) {
+func (p *provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSessionOnQueueRequest) (string, error) {
 	const op = "CreateSessionOnQueue"
 	got, err := p.create(ctx, op, r.PlacementID, sessionCreation{
 		Name: cmp.Or(r.SessionName, noName), MaxPlayers: r.MaxPlayer, Properties: r.SessionProperties,
@@ -126,7 +126,7 @@ func (p *Provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSes
 	return got.Placement.ID, err
 }
 
-func (p *Provider) hostWithProperties(ctx context.Context, op string,
+func (p *provider) hostWithProperties(ctx context.Context, op string,
 	r session.HostRequest) (session.Reservation, error) {
 	got, err := p.create(ctx, op, "", sessionCreation{
 		Name: r.SessionName, MaxPlayers: r.Connections, BuildID: r.BuildID, Properties: r.Properties,
@@ -138,7 +138,7 @@ func (p *Provider) hostWithProperties(ctx context.Context, op string,
 	return got.Player.reservation(op)
 }
 
-func (p *Provider) reserveWithData(ctx context.Context, op string,
+func (p *provider) reserveWithData(ctx context.Context, op string,
 	r session.JoinSessionRequest) (session.Reservation, error) {
 	type players[T any] struct {
 		Players []T `json:"players"`
@@ -159,7 +159,7 @@ func (p *Provider) reserveWithData(ctx context.Context, op string,
 // SearchSessions implements session.Provider. The gateway searches the fleets on which it creates sessions. Sessions of
 // other fleets and locations than the request names are omitted, so that a page may be empty and yet not the last.
 // Results have no addresses: a gateway returns them only with a reservation.
-func (p *Provider) SearchSessions(ctx context.Context,
+func (p *provider) SearchSessions(ctx context.Context,
 	r session.SearchSessionsRequest) (session.SearchSessionsResponse, error) {
 	const op = "SearchSessions"
 	if r.AliasID != "" {

@@ -38,7 +38,7 @@ type ticketObject struct {
 }
 
 // StartMatchmaking implements session.Matchmaker.
-func (p *Provider) StartMatchmaking(ctx context.Context, r session.StartMatchmakingRequest) (string, error) {
+func (p *provider) StartMatchmaking(ctx context.Context, r session.StartMatchmakingRequest) (string, error) {
 	const op = "StartMatchmaking"
 	body := ticketStart{ID: r.TicketID, Configuration: r.ConfigurationName}
 	for _, player := range r.Players {
@@ -57,14 +57,14 @@ func (p *Provider) StartMatchmaking(ctx context.Context, r session.StartMatchmak
 }
 
 // StopMatchmaking implements session.Matchmaker.
-func (p *Provider) StopMatchmaking(ctx context.Context, r session.StopMatchmakingRequest) error {
+func (p *provider) StopMatchmaking(ctx context.Context, r session.StopMatchmakingRequest) error {
 	_, err := do(ctx, p,
 		request{op: "StopMatchmaking", method: http.MethodDelete, uri: ticketURI(r.TicketID, "")}, ignore)
 	return err
 }
 
 // AcceptMatch implements session.Matchmaker.
-func (p *Provider) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest) error {
+func (p *provider) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest) error {
 	body := struct {
 		Accept  bool     `json:"accept"`
 		Players []string `json:"players"`
@@ -75,7 +75,7 @@ func (p *Provider) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest
 }
 
 // Ticket implements session.Matchmaker. See WatchTicket for its MatchID.
-func (p *Provider) Ticket(ctx context.Context, ticketID string) (session.Ticket, error) {
+func (p *provider) Ticket(ctx context.Context, ticketID string) (session.Ticket, error) {
 	const op = "Ticket"
 	got, err := do(ctx, p, request{op: op, method: http.MethodGet, uri: ticketURI(ticketID, "")},
 		decodeObject[ticketObject])
@@ -142,7 +142,7 @@ type match struct {
 }
 
 // Placement implements session.Provider.
-func (p *Provider) Placement(ctx context.Context, placementID string) (session.Placement, error) {
+func (p *provider) Placement(ctx context.Context, placementID string) (session.Placement, error) {
 	const op = "Placement"
 	got, err := do(ctx, p, request{op: op, method: http.MethodGet,
 		uri: "/v1/placements/" + url.PathEscape(placementID)}, decodeObject[placementObject])

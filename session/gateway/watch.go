@@ -24,7 +24,7 @@ var errSilent = errors.New("the stream has gone silent")
 //
 // The service has no match ids. A MatchID is computed from the fields that differ between proposals, and may be the
 // same for two of them; between them the ticket is SEARCHING.
-func (p *Provider) WatchTicket(ctx context.Context, ticketID string, changed func(session.Ticket)) error {
+func (p *provider) WatchTicket(ctx context.Context, ticketID string, changed func(session.Ticket)) error {
 	const op = "WatchTicket"
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
