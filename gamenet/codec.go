@@ -54,12 +54,13 @@ func checkNoID(p Packet) error {
 
 // U16 is the default codec: the size of the whole packet in bytes, header included, as a little-endian uint16, then the
 // id as a little-endian uint16, then the payload. A packet has 4 to 65,535 bytes.
-type U16 struct{}
+var U16 Codec = u16Codec{}
+
+type u16Codec struct{}
 
 const u16Header = 4
 
-// Decode implements Codec.
-func (U16) Decode(b []byte, max int) (Packet, int, error) {
+func (u16Codec) Decode(b []byte, max int) (Packet, int, error) {
 	if len(b) < 2 {
 		return Packet{}, 0, nil
 	}
@@ -73,8 +74,7 @@ func (U16) Decode(b []byte, max int) (Packet, int, error) {
 	return Packet{ID: binary.LittleEndian.Uint16(b[2:]), Payload: b[u16Header:size:size]}, size, nil
 }
 
-// Append implements Codec.
-func (U16) Append(dst []byte, p Packet, max int) ([]byte, error) {
+func (u16Codec) Append(dst []byte, p Packet, max int) ([]byte, error) {
 	size := u16Header + len(p.Payload)
 	if err := checkSize(size, min(max, math.MaxUint16)); err != nil {
 		return dst, err
@@ -84,27 +84,25 @@ func (U16) Append(dst []byte, p Packet, max int) ([]byte, error) {
 	return append(dst, p.Payload...), nil
 }
 
-// Header implements Codec.
-func (U16) Header() int { return u16Header }
+func (u16Codec) Header() int { return u16Header }
 
-// HasIDs implements Codec.
-func (U16) HasIDs() bool { return true }
+func (u16Codec) HasIDs() bool { return true }
 
 // U32 is a codec without ids: the number of payload bytes as a little-endian uint32, then the payload.
-type U32 struct{}
+var U32 Codec = u32Codec{}
+
+type u32Codec struct{}
 
 const u32Header = 4
 
-// Decode implements Codec.
-func (U32) Decode(b []byte, max int) (Packet, int, error) {
+func (u32Codec) Decode(b []byte, max int) (Packet, int, error) {
 	if len(b) < u32Header {
 		return Packet{}, 0, nil
 	}
 	return lengthPrefixed(b, u32Header, uint64(binary.LittleEndian.Uint32(b)), max)
 }
 
-// Append implements Codec.
-func (U32) Append(dst []byte, p Packet, max int) ([]byte, error) {
+func (u32Codec) Append(dst []byte, p Packet, max int) ([]byte, error) {
 	if err := checkNoID(p); err != nil {
 		return dst, err
 	}
@@ -115,18 +113,17 @@ func (U32) Append(dst []byte, p Packet, max int) ([]byte, error) {
 	return append(dst, p.Payload...), nil
 }
 
-// Header implements Codec.
-func (U32) Header() int { return u32Header }
+func (u32Codec) Header() int { return u32Header }
 
-// HasIDs implements Codec.
-func (U32) HasIDs() bool { return false }
+func (u32Codec) HasIDs() bool { return false }
 
 // Varint is a codec without ids: the number of payload bytes as an unsigned varint, as in encoding/binary and Protocol
 // Buffers, in the fewest bytes possible, then the payload.
-type Varint struct{}
+var Varint Codec = varintCodec{}
 
-// Decode implements Codec.
-func (Varint) Decode(b []byte, max int) (Packet, int, error) {
+type varintCodec struct{}
+
+func (varintCodec) Decode(b []byte, max int) (Packet, int, error) {
 	length, header := binary.Uvarint(b[:min(len(b), binary.MaxVarintLen32)])
 	switch {
 	case header < 0, header == 0 && len(b) >= binary.MaxVarintLen32:
@@ -139,8 +136,7 @@ func (Varint) Decode(b []byte, max int) (Packet, int, error) {
 	return lengthPrefixed(b, header, length, max)
 }
 
-// Append implements Codec.
-func (Varint) Append(dst []byte, p Packet, max int) ([]byte, error) {
+func (varintCodec) Append(dst []byte, p Packet, max int) ([]byte, error) {
 	if err := checkNoID(p); err != nil {
 		return dst, err
 	}
@@ -153,11 +149,9 @@ func (Varint) Append(dst []byte, p Packet, max int) ([]byte, error) {
 	return append(dst, p.Payload...), nil
 }
 
-// Header implements Codec.
-func (Varint) Header() int { return binary.MaxVarintLen32 }
+func (varintCodec) Header() int { return binary.MaxVarintLen32 }
 
-// HasIDs implements Codec.
-func (Varint) HasIDs() bool { return false }
+func (varintCodec) HasIDs() bool { return false }
 
 // lengthPrefixed reads a packet: a header that is decoded already, and length more bytes.
 func lengthPrefixed(b []byte, header int, length uint64, max int) (Packet, int, error) {
@@ -174,16 +168,16 @@ func lengthPrefixed(b []byte, header int, length uint64, max int) (Packet, int, 
 
 // Raw is the codec without framing: OnPacket receives the bytes as they arrive, and a packet may arrive in pieces or
 // together with others.
-type Raw struct{}
+var Raw Codec = rawCodec{}
 
-// Decode implements Codec.
-func (Raw) Decode(b []byte, max int) (Packet, int, error) {
+type rawCodec struct{}
+
+func (rawCodec) Decode(b []byte, max int) (Packet, int, error) {
 	n := min(len(b), max)
 	return Packet{Payload: b[:n:n]}, n, nil
 }
 
-// Append implements Codec.
-func (Raw) Append(dst []byte, p Packet, max int) ([]byte, error) {
+func (rawCodec) Append(dst []byte, p Packet, max int) ([]byte, error) {
 	if err := checkNoID(p); err != nil {
 		return dst, err
 	}
@@ -193,8 +187,6 @@ func (Raw) Append(dst []byte, p Packet, max int) ([]byte, error) {
 	return append(dst, p.Payload...), nil
 }
 
-// Header implements Codec.
-func (Raw) Header() int { return 0 }
+func (rawCodec) Header() int { return 0 }
 
-// HasIDs implements Codec.
-func (Raw) HasIDs() bool { return false }
+func (rawCodec) HasIDs() bool { return false }

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-func FuzzDecodeU16(f *testing.F)    { fuzzDecode(f, U16{}) }
-func FuzzDecodeU32(f *testing.F)    { fuzzDecode(f, U32{}) }
-func FuzzDecodeVarint(f *testing.F) { fuzzDecode(f, Varint{}) }
-func FuzzDecodeRaw(f *testing.F)    { fuzzDecode(f, Raw{}) }
+func FuzzDecodeU16(f *testing.F)    { fuzzDecode(f, U16) }
+func FuzzDecodeU32(f *testing.F)    { fuzzDecode(f, U32) }
+func FuzzDecodeVarint(f *testing.F) { fuzzDecode(f, Varint) }
+func FuzzDecodeRaw(f *testing.F)    { fuzzDecode(f, Raw) }
 
 // fuzzDecode: decoding never panics and never claims more than it was given, a
 // packet encoded again has the bytes that it came from, and what was said about a
@@ -61,7 +61,7 @@ func FuzzStream(f *testing.F) {
 		{1, []byte("one")}, {2, nil}, {3, bytes.Repeat([]byte("3"), 600)}, {idPing, make([]byte, 8)},
 		{4, []byte("four")},
 	} {
-		good, _ = U16{}.Append(good, p, 1000)
+		good, _ = U16.Append(good, p, 1000)
 	}
 	for codec := range uint8(4) {
 		f.Add(good, codec, uint64(1))
@@ -71,7 +71,7 @@ func FuzzStream(f *testing.F) {
 		f.Add([]byte{2, 0, 0, 0, 'a', 'b', 0, 0, 0, 0, 1, 0, 0, 0, 'c', 0xFF, 0xFF, 0xFF, 0xFF}, codec, uint64(5))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte, which uint8, seed uint64) {
-		codec := []Codec{U16{}, U32{}, Varint{}, Raw{}}[which%4]
+		codec := []Codec{U16, U32, Varint, Raw}[which%4]
 		const most = 1000
 		want, cause := expect(codec, stream, most)
 		seen := newDiary()
@@ -83,7 +83,7 @@ func FuzzStream(f *testing.F) {
 		conn := &tape{stream: bytes.Clone(stream),
 			piece: func(n int) int { return 1 + random.IntN(min(n, 1+random.IntN(2000))) }}
 		live(t, server, conn)
-		if codec == (Raw{}) { // the pieces are as they come
+		if codec == Raw { // the pieces are as they come
 			if got := bytes.Join(payloadsOf(seen.packets), nil); !bytes.Equal(got, stream) {
 				t.Fatalf("% x arrived of % x", got, stream)
 			}

@@ -10,7 +10,7 @@ import (
 )
 
 // codecs are all that the package has, by name.
-var codecs = map[string]Codec{"u16": U16{}, "u32": U32{}, "varint": Varint{}, "raw": Raw{}}
+var codecs = map[string]Codec{"u16": U16, "u32": U32, "varint": Varint, "raw": Raw}
 
 func TestDecode(t *testing.T) {
 	long := bytes.Repeat([]byte("x"), 300)
@@ -23,41 +23,41 @@ func TestDecode(t *testing.T) {
 		packet  Packet
 		invalid bool
 	}{
-		{"size 0", U16{}, []byte{0, 0}, 100, 0, Packet{}, true},
-		{"size 3", U16{}, []byte{3, 0, 1}, 100, 0, Packet{}, true},
-		{"size 4, the smallest", U16{}, []byte{4, 0, 7, 1}, 100, 4, Packet{ID: 0x107}, false},
-		{"size at the maximum", U16{}, append([]byte{100, 0, 1, 0}, long[:96]...), 100, 100, Packet{1, long[:96]},
+		{"size 0", U16, []byte{0, 0}, 100, 0, Packet{}, true},
+		{"size 3", U16, []byte{3, 0, 1}, 100, 0, Packet{}, true},
+		{"size 4, the smallest", U16, []byte{4, 0, 7, 1}, 100, 4, Packet{ID: 0x107}, false},
+		{"size at the maximum", U16, append([]byte{100, 0, 1, 0}, long[:96]...), 100, 100, Packet{1, long[:96]},
 			false},
-		{"size above the maximum", U16{}, []byte{101, 0}, 100, 0, Packet{}, true},
-		{"the largest of all", U16{}, append([]byte{0xFF, 0xFF, 1, 0}, make([]byte, 0xFFFF-4)...), 1 << 20, 0xFFFF,
+		{"size above the maximum", U16, []byte{101, 0}, 100, 0, Packet{}, true},
+		{"the largest of all", U16, append([]byte{0xFF, 0xFF, 1, 0}, make([]byte, 0xFFFF-4)...), 1 << 20, 0xFFFF,
 			Packet{1, make([]byte, 0xFFFF-4)}, false},
-		{"no more than the size is looked at", U16{}, []byte{5, 0, 1, 0, 'a', 'b'}, 100, 5, Packet{1, []byte("a")},
+		{"no more than the size is looked at", U16, []byte{5, 0, 1, 0, 'a', 'b'}, 100, 5, Packet{1, []byte("a")},
 			false},
-		{"a part of the payload", U16{}, []byte{6, 0, 1, 0, 'a'}, 100, 6, Packet{}, false},
+		{"a part of the payload", U16, []byte{6, 0, 1, 0, 'a'}, 100, 6, Packet{}, false},
 
-		{"empty", U32{}, []byte{0, 0, 0, 0}, 100, 4, Packet{}, false},
-		{"payload of 3", U32{}, []byte{3, 0, 0, 0, 'a', 'b', 'c', 'd'}, 100, 7, Packet{Payload: []byte("abc")}, false},
-		{"at the maximum", U32{}, append([]byte{96, 0, 0, 0}, long[:96]...), 100, 100, Packet{Payload: long[:96]},
+		{"empty", U32, []byte{0, 0, 0, 0}, 100, 4, Packet{}, false},
+		{"payload of 3", U32, []byte{3, 0, 0, 0, 'a', 'b', 'c', 'd'}, 100, 7, Packet{Payload: []byte("abc")}, false},
+		{"at the maximum", U32, append([]byte{96, 0, 0, 0}, long[:96]...), 100, 100, Packet{Payload: long[:96]},
 			false},
-		{"above the maximum", U32{}, []byte{97, 0, 0, 0}, 100, 0, Packet{}, true},
-		{"2 GiB", U32{}, []byte{0, 0, 0, 0x80}, 100, 0, Packet{}, true},
-		{"4 GiB", U32{}, []byte{0xFF, 0xFF, 0xFF, 0xFF}, 1 << 20, 0, Packet{}, true},
-		{"a maximum below the header", U32{}, []byte{0, 0, 0, 0}, 2, 0, Packet{}, true},
-		{"4 GiB, a maximum below the header", U32{}, []byte{0xFF, 0xFF, 0xFF, 0xFF}, 2, 0, Packet{}, true},
+		{"above the maximum", U32, []byte{97, 0, 0, 0}, 100, 0, Packet{}, true},
+		{"2 GiB", U32, []byte{0, 0, 0, 0x80}, 100, 0, Packet{}, true},
+		{"4 GiB", U32, []byte{0xFF, 0xFF, 0xFF, 0xFF}, 1 << 20, 0, Packet{}, true},
+		{"a maximum below the header", U32, []byte{0, 0, 0, 0}, 2, 0, Packet{}, true},
+		{"4 GiB, a maximum below the header", U32, []byte{0xFF, 0xFF, 0xFF, 0xFF}, 2, 0, Packet{}, true},
 
-		{"empty", Varint{}, []byte{0}, 100, 1, Packet{}, false},
-		{"payload of 3", Varint{}, []byte{3, 'a', 'b', 'c', 'd'}, 100, 4, Packet{Payload: []byte("abc")}, false},
-		{"two bytes of length", Varint{}, append([]byte{0xAC, 0x02}, long...), 400, 302, Packet{Payload: long}, false},
-		{"at the maximum", Varint{}, append([]byte{99}, long[:99]...), 100, 100, Packet{Payload: long[:99]}, false},
-		{"above the maximum", Varint{}, []byte{100}, 100, 0, Packet{}, true},
-		{"overlong zero", Varint{}, []byte{0x80, 0}, 100, 0, Packet{}, true},
-		{"overlong one", Varint{}, []byte{0x81, 0x80, 0, 'a'}, 100, 0, Packet{}, true},
-		{"a length of six bytes", Varint{}, []byte{0x80, 0x80, 0x80, 0x80, 0x80, 1}, 1 << 20, 0, Packet{}, true},
-		{"more than 64 bits", Varint{}, bytes.Repeat([]byte{0xFF}, 11), 1 << 20, 0, Packet{}, true},
-		{"32 bits", Varint{}, []byte{0xFF, 0xFF, 0xFF, 0xFF, 0x0F}, 1 << 20, 0, Packet{}, true},
+		{"empty", Varint, []byte{0}, 100, 1, Packet{}, false},
+		{"payload of 3", Varint, []byte{3, 'a', 'b', 'c', 'd'}, 100, 4, Packet{Payload: []byte("abc")}, false},
+		{"two bytes of length", Varint, append([]byte{0xAC, 0x02}, long...), 400, 302, Packet{Payload: long}, false},
+		{"at the maximum", Varint, append([]byte{99}, long[:99]...), 100, 100, Packet{Payload: long[:99]}, false},
+		{"above the maximum", Varint, []byte{100}, 100, 0, Packet{}, true},
+		{"overlong zero", Varint, []byte{0x80, 0}, 100, 0, Packet{}, true},
+		{"overlong one", Varint, []byte{0x81, 0x80, 0, 'a'}, 100, 0, Packet{}, true},
+		{"a length of six bytes", Varint, []byte{0x80, 0x80, 0x80, 0x80, 0x80, 1}, 1 << 20, 0, Packet{}, true},
+		{"more than 64 bits", Varint, bytes.Repeat([]byte{0xFF}, 11), 1 << 20, 0, Packet{}, true},
+		{"32 bits", Varint, []byte{0xFF, 0xFF, 0xFF, 0xFF, 0x0F}, 1 << 20, 0, Packet{}, true},
 
-		{"what has come", Raw{}, []byte("abc"), 100, 3, Packet{Payload: []byte("abc")}, false},
-		{"in pieces of the maximum", Raw{}, []byte("abc"), 2, 2, Packet{Payload: []byte("ab")}, false},
+		{"what has come", Raw, []byte("abc"), 100, 3, Packet{Payload: []byte("abc")}, false},
+		{"in pieces of the maximum", Raw, []byte("abc"), 2, 2, Packet{Payload: []byte("ab")}, false},
 	} {
 		t.Run(fmt.Sprintf("%T/%s", c.codec, c.name), func(t *testing.T) {
 			p, size, err := c.codec.Decode(c.in, c.max)
@@ -134,7 +134,7 @@ func TestAppendLimits(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (U16{}).Append(nil, Packet{Payload: make([]byte, 1<<16)}, 1<<20); !errors.Is(err, ErrPacketTooLarge) {
+	if _, err := U16.Append(nil, Packet{Payload: make([]byte, 1<<16)}, 1<<20); !errors.Is(err, ErrPacketTooLarge) {
 		t.Errorf("a size of more than 16 bits: %v", err)
 	}
 }
@@ -146,10 +146,10 @@ func TestLayout(t *testing.T) {
 		p     Packet
 		want  []byte
 	}{
-		{U16{}, Packet{0x0102, []byte("hi")}, []byte{6, 0, 2, 1, 'h', 'i'}},
-		{U32{}, Packet{0, []byte("hi")}, []byte{2, 0, 0, 0, 'h', 'i'}},
-		{Varint{}, Packet{0, []byte("hi")}, []byte{2, 'h', 'i'}},
-		{Raw{}, Packet{0, []byte("hi")}, []byte{'h', 'i'}},
+		{U16, Packet{0x0102, []byte("hi")}, []byte{6, 0, 2, 1, 'h', 'i'}},
+		{U32, Packet{0, []byte("hi")}, []byte{2, 0, 0, 0, 'h', 'i'}},
+		{Varint, Packet{0, []byte("hi")}, []byte{2, 'h', 'i'}},
+		{Raw, Packet{0, []byte("hi")}, []byte{'h', 'i'}},
 	} {
 		if got, err := c.codec.Append(nil, c.p, 100); err != nil || !bytes.Equal(got, c.want) {
 			t.Errorf("%T: % x, %v; want % x", c.codec, got, err, c.want)
@@ -213,7 +213,7 @@ func randomPacket(random *rand.Rand, codec Codec) Packet {
 
 func TestVarintIsProtobufs(t *testing.T) {
 	for _, n := range []int{0, 1, 127, 128, 300, 16_383, 16_384, 60_000} {
-		got, err := Varint{}.Append(nil, Packet{Payload: make([]byte, n)}, 1<<16)
+		got, err := Varint.Append(nil, Packet{Payload: make([]byte, n)}, 1<<16)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ type Config struct {
 
 	// Transport opens and accepts the connections; nil for TCP{}.
 	Transport Transport
-	// Codec splits the stream into packets; nil for U16{}.
+	// Codec splits the stream into packets; nil for U16.
 	Codec Codec
 	// MaxPacket is the size of the largest packet in bytes, header included, in both directions; default 65,535.
 	MaxPacket int
@@ -118,7 +118,7 @@ func (c *Config) fill() {
 		c.Transport = TCP{}
 	}
 	if c.Codec == nil {
-		c.Codec = U16{}
+		c.Codec = U16
 	}
 	c.MaxPacket = cmp.Or(c.MaxPacket, math.MaxUint16)
 	c.QueueBytes = cmp.Or(c.QueueBytes, 1<<20)

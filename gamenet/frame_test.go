@@ -12,7 +12,7 @@ import (
 )
 
 func TestFrame(t *testing.T) {
-	f := newFrame(U16{}, 1000, smallestFrame)
+	f := newFrame(U16, 1000, smallestFrame)
 	defer f.Release()
 	var want []byte
 	for i := range 300 { // beyond the first buffer
@@ -44,7 +44,7 @@ func TestFrame(t *testing.T) {
 // TestFrameReleasedTooOften: a mistake that would send one player another's bytes
 // is loud.
 func TestFrameReleasedTooOften(t *testing.T) {
-	f := newFrame(U16{}, 1<<20, smallestFrame)
+	f := newFrame(U16, 1<<20, smallestFrame)
 	if err := f.Append(Packet{1, make([]byte, 60_000)}); err != nil {
 		t.Fatal(err)
 	}
@@ -64,14 +64,14 @@ func TestFrameReleasedTooOften(t *testing.T) {
 // begins empty.
 func TestFrameIsUsedAgain(t *testing.T) {
 	for range 1_000 { // a pool may forget, not always
-		f := newFrame(U16{}, 1000, smallestFrame)
+		f := newFrame(U16, 1000, smallestFrame)
 		if err := f.Append(Packet{1, []byte("first")}); err != nil {
 			t.Fatal(err)
 		}
 		f.Release()
-		g := newFrame(U32{}, 1000, smallestFrame)
+		g := newFrame(U32, 1000, smallestFrame)
 		same := f == g
-		if g.Len() != 0 || g.packets != 0 || g.codec != (U32{}) {
+		if g.Len() != 0 || g.packets != 0 || g.codec != U32 {
 			t.Fatalf("a new frame has %d bytes in %d packets", g.Len(), g.packets)
 		}
 		g.Release()
@@ -150,7 +150,7 @@ func TestFrameShared(t *testing.T) {
 func TestFramesAreGivenBack(t *testing.T) {
 	s, conn := gated(t, Config{})
 	stuck(t, s, conn)
-	f := newFrame(U16{}, 1000, smallestFrame)
+	f := newFrame(U16, 1000, smallestFrame)
 	if err := f.Append(Packet{1, []byte("never")}); err != nil {
 		t.Fatal(err)
 	}

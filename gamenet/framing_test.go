@@ -203,7 +203,7 @@ func TestLargestPacket(t *testing.T) {
 			conn := dial(t, server)
 			session := await(t, "the session", seen.onOpen)
 			header := codec.Header()
-			if codec == (Varint{}) {
+			if codec == Varint {
 				header = 1 // of such a short one
 			}
 			largest := Packet{Payload: bytes.Repeat([]byte("x"), most-header)}
@@ -234,7 +234,7 @@ func (d *diary) copy() []Packet {
 // TestRawEmptyPacket: nothing is nothing, however often it is sent.
 func TestRawEmptyPacket(t *testing.T) {
 	seen := newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Codec: Raw{}, QueuePackets: 10}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Codec: Raw, QueuePackets: 10}})
 	conn := dial(t, server)
 	session := await(t, "the session", seen.onOpen)
 	for i := range 100 {
@@ -414,12 +414,12 @@ func TestLargePacketGrowsGeometrically(t *testing.T) {
 	const size = 8 << 20
 	seen := make(chan int, 1)
 	handler := &script{packet: func(_ *Session, p Packet) { seen <- len(p.Payload) }}
-	server, err := NewServer(ServerConfig{Config: Config{NewHandler: always(handler), Codec: U32{}, MaxPacket: 2 * size,
+	server, err := NewServer(ServerConfig{Config: Config{NewHandler: always(handler), Codec: U32, MaxPacket: 2 * size,
 		QueueBytes: 2 * size}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := U32{}.Append(nil, Packet{Payload: make([]byte, size)}, 2*size)
+	stream, err := U32.Append(nil, Packet{Payload: make([]byte, size)}, 2*size)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func TestGroupLeavesByItself(t *testing.T) {
 
 // A counting codec counts how often something is encoded.
 type counting struct {
-	U16
+	Codec
 	mu      *sync.Mutex
 	appends *int
 }
@@ -96,13 +96,13 @@ func (c counting) Append(dst []byte, p Packet, max int) ([]byte, error) {
 	c.mu.Lock()
 	*c.appends++
 	c.mu.Unlock()
-	return c.U16.Append(dst, p, max)
+	return c.Codec.Append(dst, p, max)
 }
 
 // TestBroadcastEncodesOnce: fifty players hear one encoding.
 func TestBroadcastEncodesOnce(t *testing.T) {
 	const players = 50
-	codec := counting{mu: new(sync.Mutex), appends: new(int)}
+	codec := counting{Codec: U16, mu: new(sync.Mutex), appends: new(int)}
 	here, there := newDiary(), newDiary()
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(here), Codec: codec}})
 	startClient(t, server, ClientConfig{Config: Config{NewHandler: always(there)}, Sessions: players})
@@ -163,8 +163,8 @@ func TestBroadcastWithFailures(t *testing.T) {
 // TestGroupOfTwoServices: each member hears the packet as its own service encodes
 // it.
 func TestGroupOfTwoServices(t *testing.T) {
-	short, shortConn := gated(t, Config{Codec: Varint{}})
-	long, longConn := gated(t, Config{Codec: U32{}})
+	short, shortConn := gated(t, Config{Codec: Varint})
+	long, longConn := gated(t, Config{Codec: U32})
 	g := new(Group)
 	g.Add(short)
 	g.Add(long)

@@ -109,7 +109,7 @@ func encode(t testing.TB, packets ...Packet) []byte {
 	var b []byte
 	for _, p := range packets {
 		var err error
-		if b, err = (U16{}).Append(b, p, 1<<16); err != nil {
+		if b, err = U16.Append(b, p, 1<<16); err != nil {
 			t.Fatal(err)
 		}
 	}

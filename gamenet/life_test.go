@@ -142,7 +142,7 @@ func TestLostPeerByDefault(t *testing.T) {
 	for _, c := range []struct {
 		codec Codec
 		lost  bool
-	}{{nil, true}, {foreign{}, true}, {U32{}, false}} {
+	}{{nil, true}, {foreign{U16}, true}, {U32, false}} {
 		for _, side := range []string{"server", "client"} {
 			t.Run(fmt.Sprintf("%s/%T", side, c.codec), func(t *testing.T) {
 				clock := clockwork.NewFakeClock()
@@ -182,7 +182,7 @@ func awaitTurn(s *Session) {
 }
 
 // A foreign codec has ids and is not of this package.
-type foreign struct{ U16 }
+type foreign struct{ Codec }
 
 // lostPeer starts a server or a client and returns the other end of its connection.
 func lostPeer(t *testing.T, side string, cfg Config) net.Conn {
@@ -218,20 +218,20 @@ func TestWatchDefaults(t *testing.T) {
 		codec                          Codec
 		ping, idle, wantPing, wantIdle time.Duration
 	}{
-		{U16{}, 0, 0, 5 * s, 30 * s},
-		{U16{}, -1, 0, 0, 0},
-		{U16{}, 0, -1, 5 * s, 0},
-		{U16{}, -1, -1, 0, 0},
-		{U16{}, -1, 8 * s, 0, 8 * s},
-		{U16{}, 0, 60 * s, 5 * s, 60 * s},
-		{U16{}, 0, 12 * s, 4 * s, 12 * s},
-		{U16{}, 1 * s, 0, 1 * s, 30 * s},
-		{U16{}, 29 * s, 0, 29 * s, 30 * s},
-		{U16{}, 30 * s, 0, 30 * s, 90 * s},
-		{U16{}, 2 * s, 7 * s, 2 * s, 7 * s},
-		{U32{}, 0, 0, 0, 0},
-		{U32{}, -1, -1, 0, 0},
-		{Raw{}, 0, 8 * s, 0, 8 * s},
+		{U16, 0, 0, 5 * s, 30 * s},
+		{U16, -1, 0, 0, 0},
+		{U16, 0, -1, 5 * s, 0},
+		{U16, -1, -1, 0, 0},
+		{U16, -1, 8 * s, 0, 8 * s},
+		{U16, 0, 60 * s, 5 * s, 60 * s},
+		{U16, 0, 12 * s, 4 * s, 12 * s},
+		{U16, 1 * s, 0, 1 * s, 30 * s},
+		{U16, 29 * s, 0, 29 * s, 30 * s},
+		{U16, 30 * s, 0, 30 * s, 90 * s},
+		{U16, 2 * s, 7 * s, 2 * s, 7 * s},
+		{U32, 0, 0, 0, 0},
+		{U32, -1, -1, 0, 0},
+		{Raw, 0, 8 * s, 0, 8 * s},
 	} {
 		cfg := Config{Codec: c.codec, PingInterval: c.ping, IdleTimeout: c.idle}
 		cfg.fill()

@@ -42,9 +42,9 @@ func (s *service) init(cfg Config, most int) {
 	s.cfg, s.most = cfg, int64(most)
 	s.ids, s.header = cfg.Codec.HasIDs(), cfg.Codec.Header()
 	switch cfg.Codec.(type) {
-	case U16:
+	case u16Codec:
 		s.u16 = true
-	case U32, Varint, Raw:
+	case u32Codec, varintCodec, rawCodec:
 	default:
 		s.foreign = true
 	}
@@ -127,7 +127,7 @@ func (s *service) NewFrame() *Frame {
 // encode is Append of the codec. U16, the default, is called directly for speed.
 func (s *service) encode(dst []byte, p Packet) ([]byte, error) {
 	if s.u16 {
-		return U16{}.Append(dst, p, s.cfg.MaxPacket)
+		return u16Codec{}.Append(dst, p, s.cfg.MaxPacket)
 	}
 	return s.cfg.Codec.Append(dst, p, s.cfg.MaxPacket)
 }
@@ -138,7 +138,7 @@ func (s *service) decode(b []byte) (p Packet, size int, err error) {
 		return Packet{}, 0, nil
 	}
 	if s.u16 {
-		p, size, err = U16{}.Decode(b, s.cfg.MaxPacket)
+		p, size, err = u16Codec{}.Decode(b, s.cfg.MaxPacket)
 	} else {
 		p, size, err = s.cfg.Codec.Decode(b, s.cfg.MaxPacket)
 	}

@@ -21,7 +21,7 @@ func transports(t *testing.T) map[string]func(*Config, *Config) {
 
 func TestEcho(t *testing.T) {
 	for name, use := range transports(t) {
-		for _, codec := range []Codec{U16{}, U32{}, Varint{}} {
+		for _, codec := range []Codec{U16, U32, Varint} {
 			t.Run(fmt.Sprintf("%s/%T", name, codec), func(t *testing.T) {
 				sc, cc := ServerConfig{}, ClientConfig{}
 				use(&sc.Config, &cc.Config)

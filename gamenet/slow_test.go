@@ -68,7 +68,7 @@ func number(i int) Packet {
 func numbers(t testing.TB, stream []byte) (all []int) {
 	t.Helper()
 	for len(stream) > 0 {
-		p, size, err := U16{}.Decode(stream, 1<<16)
+		p, size, err := U16.Decode(stream, 1<<16)
 		if err != nil || size == 0 || size > len(stream) {
 			t.Fatalf("a broken stream: size %d of %d, %v", size, len(stream), err)
 		}
@@ -252,7 +252,7 @@ func TestDropOldestFrames(t *testing.T) {
 	stuck(t, s, conn)
 	frames := make([]*Frame, 4)
 	for i := range frames {
-		frames[i] = newFrame(U16{}, 1000, smallestFrame)
+		frames[i] = newFrame(U16, 1000, smallestFrame)
 		for k := range 3 {
 			if err := frames[i].Append(number(10*(i+1) + k)); err != nil {
 				t.Fatal(err)
@@ -274,7 +274,7 @@ func TestDropOldestFrames(t *testing.T) {
 	if got := s.Stats(); got.Dropped != 6 || got.QueuedPackets != 8 {
 		t.Errorf("%+v", got)
 	}
-	large := newFrame(U16{}, 1000, smallestFrame)
+	large := newFrame(U16, 1000, smallestFrame)
 	for range 11 {
 		if err := large.Append(number(0)); err != nil {
 			t.Fatal(err)

@@ -43,8 +43,8 @@ func (p *printer) OnDisconnected(_ *Session, cause error) { p.disconnected <- ca
 func samples(t *testing.T) (server *ServerService, client *ClientService, here, there *printer) {
 	t.Helper()
 	here, there = newPrinter(false), newPrinter(true)
-	server = startServer(t, ServerConfig{Config: Config{NewHandler: always(here), Codec: Raw{}}, MaxSessions: 100})
-	client = startClient(t, server, ClientConfig{Config: Config{NewHandler: always(there), Codec: Raw{}}})
+	server = startServer(t, ServerConfig{Config: Config{NewHandler: always(here), Codec: Raw}, MaxSessions: 100})
+	client = startClient(t, server, ClientConfig{Config: Config{NewHandler: always(there), Codec: Raw}})
 	return server, client, here, there
 }
 

@@ -264,7 +264,7 @@ func TestConfig(t *testing.T) {
 		"NewHandler": {},
 		"Ticket":     {Config: gamenet.Config{NewHandler: handler}, Ticket: strings.Repeat("x", MaxTicket+1)},
 		"Data":       {Config: gamenet.Config{NewHandler: handler}, Data: make([]byte, MaxData+1)},
-		"Codec":      {Config: gamenet.Config{NewHandler: handler, Codec: gamenet.Varint{}}},
+		"Codec":      {Config: gamenet.Config{NewHandler: handler, Codec: gamenet.Varint}},
 		"MaxPacket":  {Config: gamenet.Config{NewHandler: handler, MaxPacket: 1}},
 	} {
 		_, err := Dial(t.Context(), cfg)

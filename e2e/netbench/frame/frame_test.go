@@ -40,7 +40,7 @@ func TestNext(t *testing.T) {
 func TestFramingIsGamenets(t *testing.T) {
 	packet := make([]byte, StateSize)
 	State{Room: 49, Player: 19, Tick: 1 << 20}.Put(packet)
-	p, size, err := gamenet.U16{}.Decode(packet, 65535)
+	p, size, err := gamenet.U16.Decode(packet, 65535)
 	if err != nil || size != StateSize || p.ID != StateID || !bytes.Equal(p.Payload, Payload(packet)) ||
 		len(p.Payload) != 48 {
 		t.Errorf("gamenet reads %d bytes, id %d, error %v", size, p.ID, err)

@@ -29,7 +29,7 @@ func startGamenet(work Work) (Server, error) {
 	}
 	config := gamenet.ServerConfig{MaxSessions: sessions}
 	config.Address = "127.0.0.1:0"
-	config.Codec = gamenet.U16{}
+	config.Codec = gamenet.U16
 	config.NewHandler = func(*gamenet.Session) gamenet.Handler { return &gamer{server: s} }
 	if work == RoomsFast {
 		config.WhenFull = gamenet.FullBlock // rooms that tick as fast as it goes need something to hold them

@@ -32,7 +32,7 @@ func main() {
 func run(ctx context.Context, address string, sessions int) error {
 	p := &player{out: log.New(os.Stdout, "", 0), ended: make(chan struct{}, max(sessions, 1))}
 	client, err := gamenet.NewClient(gamenet.ClientConfig{Sessions: sessions, Config: gamenet.Config{
-		Address: address, Codec: gamenet.Raw{}, Log: slog.Default(),
+		Address: address, Codec: gamenet.Raw, Log: slog.Default(),
 		NewHandler: func(*gamenet.Session) gamenet.Handler { return p },
 	}})
 	if err != nil {

@@ -31,7 +31,7 @@ func main() {
 func run(ctx context.Context, address string, most int) error {
 	e := &echo{out: log.New(os.Stdout, "", 0)}
 	server, err := gamenet.NewServer(gamenet.ServerConfig{MaxSessions: most, Config: gamenet.Config{
-		Address: address, Codec: gamenet.Raw{}, Log: slog.Default(),
+		Address: address, Codec: gamenet.Raw, Log: slog.Default(),
 		NewHandler: func(*gamenet.Session) gamenet.Handler { return e },
 	}})
 	if err != nil {
