@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"math"
+	"net"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -17,7 +18,7 @@ type Config struct {
 	// OnConnected. It cannot send yet. If it returns nil or panics, the session is closed at once.
 	NewHandler func(*Session) Handler
 
-	// Transport opens and accepts the connections; nil for TCP{}.
+	// Transport opens and accepts the connections; nil for TCP.
 	Transport Transport
 	// Codec splits the stream into packets; nil for U16.
 	Codec Codec
@@ -87,6 +88,9 @@ type ServerConfig struct {
 	MaxSessions int
 	// MaxPerAddress limits the concurrent sessions from one IP address; 0 for no limit.
 	MaxPerAddress int
+	// WrapListener, if not nil, wraps the listener of the transport TCP or TLS: to read a PROXY header, for example,
+	// with github.com/pires/go-proxyproto, so that RemoteAddr returns the player's address, not the load balancer's.
+	WrapListener func(net.Listener) net.Listener
 }
 
 // ClientConfig configures a ClientService.
@@ -115,7 +119,7 @@ type Backoff struct {
 func (c *Config) fill() {
 	c.Address = cmp.Or(c.Address, "127.0.0.1:7777")
 	if c.Transport == nil {
-		c.Transport = TCP{}
+		c.Transport = TCP
 	}
 	if c.Codec == nil {
 		c.Codec = U16
@@ -152,6 +156,21 @@ func (c *Config) fillWatch() {
 		}
 	}
 	c.IdleTimeout = max(c.IdleTimeout, 0)
+}
+
+// wrapTransport applies WrapListener to the transport.
+func (c *ServerConfig) wrapTransport() error {
+	if c.WrapListener == nil {
+		return nil
+	}
+	t, ok := c.Transport.(interface {
+		wrapping(wrap func(net.Listener) net.Listener) Transport
+	})
+	if !ok {
+		return configError("WrapListener", "only the transports TCP and TLS have a listener to wrap")
+	}
+	c.Transport = t.wrapping(c.WrapListener)
+	return nil
 }
 
 // validate checks a configuration after fill.

@@ -131,7 +131,7 @@
 //
 // Config.Transport is [TCP], [TLS], or the one of package gamenet/quic, which also has datagrams:
 // [Session.SendDatagram] sends a packet that may be lost or overtake others, and is Send on the other transports.
-// TCP.Wrap can add a listener that reads PROXY headers. You can implement [Transport]: a [Conn] is a net.Conn with a
+// ServerConfig.WrapListener can read PROXY headers. You can implement [Transport]: a [Conn] is a net.Conn with a
 // CloseWrite.
 //
 // # Tuning

@@ -152,7 +152,7 @@ func TestBadFrames(t *testing.T) {
 // all the same.
 func TestFloodAfterCut(t *testing.T) {
 	serverTLS, clientTLS := certificate(t)
-	for name, transport := range map[string]Transport{"tcp": TCP{}, "tls": TLS{Config: serverTLS}} {
+	for name, transport := range map[string]Transport{"tcp": TCP, "tls": TLS(serverTLS)} {
 		t.Run(name, func(t *testing.T) {
 			seen := newDiary()
 			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Transport: transport,
@@ -282,7 +282,7 @@ func TestPlainOnTLSPort(t *testing.T) {
 	config, clientConfig := certificate(t)
 	seen, causes := newDiary(), &closings{}
 	handler := &script{connected: seen.OnConnected, packet: echo.packet, disconnected: seen.OnDisconnected}
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(handler), Transport: TLS{Config: config},
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(handler), Transport: TLS(config),
 		Metrics: causes}})
 	for _, bad := range [][]byte{encode(t, Packet{1, []byte("plain")}), []byte("GET / " +
 		"HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{0x16}, 5_000), {0x16}} {

@@ -366,7 +366,7 @@ func TestFirstPacketIsTheGames(t *testing.T) {
 func TestHandshakeTimeout(t *testing.T) {
 	config, _ := certificate(t)
 	causes, seen := new(closings), newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Transport: TLS{Config: config},
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Transport: TLS(config),
 		HandshakeTimeout: 50 * time.Millisecond, Metrics: causes}})
 	for _, hello := range [][]byte{nil, {0x16, 3, 1}} {
 		conn := dial(t, server)
@@ -384,7 +384,7 @@ func TestHandshakeTimeout(t *testing.T) {
 // TestCloseEndsHandshakes: closing does not wait for clients that never say hello.
 func TestCloseEndsHandshakes(t *testing.T) {
 	config, _ := certificate(t)
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(echo), Transport: TLS{Config: config},
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(echo), Transport: TLS(config),
 		HandshakeTimeout: time.Hour, CloseTimeout: time.Hour}})
 	dial(t, server)
 	eventually(t, "a session", func() bool { return server.Count() == 1 })

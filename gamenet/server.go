@@ -36,6 +36,9 @@ func NewServer(cfg ServerConfig) (*ServerService, error) {
 	if cfg.MaxPerAddress < 0 {
 		return nil, configError("MaxPerAddress", "%d is negative", cfg.MaxPerAddress)
 	}
+	if err := cfg.wrapTransport(); err != nil {
+		return nil, err
+	}
 	const maxRefusing = 64
 	s := &ServerService{perAddress: cfg.MaxPerAddress, addresses: make(map[netip.Addr]int),
 		refusing: make(chan struct{}, maxRefusing)}

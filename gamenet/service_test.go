@@ -15,7 +15,7 @@ func transports(t *testing.T) map[string]func(*Config, *Config) {
 	server, client := certificate(t)
 	return map[string]func(server, client *Config){
 		"tcp": func(*Config, *Config) {},
-		"tls": func(s, c *Config) { s.Transport, c.Transport = TLS{Config: server}, TLS{Config: client} },
+		"tls": func(s, c *Config) { s.Transport, c.Transport = TLS(server), TLS(client) },
 	}
 }
 
@@ -231,7 +231,7 @@ func TestReconnect(t *testing.T) {
 func TestReconnectGivesUp(t *testing.T) {
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(echo)}})
 	seen := newDiary()
-	dials := &dialCounter{}
+	dials := &dialCounter{Transport: TCP}
 	client := startClient(t, server, ClientConfig{
 		Config: Config{NewHandler: always(seen), Transport: dials},
 		// A session that lasts for Max counts as taken, so Max is long.
@@ -250,11 +250,11 @@ func TestReconnectGivesUp(t *testing.T) {
 
 // A dialCounter is TCP that counts attempts to connect.
 type dialCounter struct {
-	TCP
+	Transport
 	count atomic.Int32
 }
 
 func (d *dialCounter) Dial(ctx context.Context, address string) (Conn, error) {
 	d.count.Add(1)
-	return d.TCP.Dial(ctx, address)
+	return d.Transport.Dial(ctx, address)
 }

@@ -458,7 +458,7 @@ func TestNeverReadsInCallback(t *testing.T) {
 // one that a sender waits for, and over TLS as quickly.
 func TestWriteTimeout(t *testing.T) {
 	serverTLS, clientTLS := certificate(t)
-	for name, transport := range map[string]Transport{"tcp": TCP{}, "tls": TLS{Config: serverTLS}} {
+	for name, transport := range map[string]Transport{"tcp": TCP, "tls": TLS(serverTLS)} {
 		t.Run(name, func(t *testing.T) {
 			seen := newDiary()
 			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Transport: transport,
@@ -535,7 +535,7 @@ func TestSendLongAfterSlowWrite(t *testing.T) {
 // not one after another.
 func TestCloseWithStuckPeers(t *testing.T) {
 	serverTLS, clientTLS := certificate(t)
-	for name, transport := range map[string]Transport{"tcp": TCP{}, "tls": TLS{Config: serverTLS}} {
+	for name, transport := range map[string]Transport{"tcp": TCP, "tls": TLS(serverTLS)} {
 		for _, forced := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, "/", forced), func(t *testing.T) {
 				const players = 5

@@ -102,7 +102,7 @@ func each(goroutines, n int, f func(i int)) {
 // TLS they never finish the handshake.
 func TestInstantDisconnects(t *testing.T) {
 	serverTLS, _ := certificate(t)
-	for name, transport := range map[string]Transport{"tcp": TCP{}, "tls": TLS{Config: serverTLS}} {
+	for name, transport := range map[string]Transport{"tcp": TCP, "tls": TLS(serverTLS)} {
 		t.Run(name, func(t *testing.T) {
 			const players = 1_000
 			causes := new(closings)

@@ -16,9 +16,9 @@ func TestTLSConfig(t *testing.T) {
 		"versions": {Certificates: good.Certificates, MinVersion: tls.VersionTLS13,
 			MaxVersion: tls.VersionTLS12},
 	} {
-		cfg := Config{NewHandler: always(echo), Transport: TLS{Config: config}}
+		cfg := Config{NewHandler: always(echo), Transport: TLS(config)}
 		_, err := NewServer(ServerConfig{Config: cfg})
-		if e, ok := errors.AsType[*ConfigError](err); !ok || e.Field != "Transport.Config" {
+		if e, ok := errors.AsType[*ConfigError](err); !ok || e.Field != "Transport" {
 			t.Errorf("%s: the server fails with %v", name, err)
 		}
 		_, err = NewClient(ClientConfig{Config: cfg})
@@ -35,10 +35,10 @@ func TestTLSFailures(t *testing.T) {
 	picky := server.Clone()
 	picky.ClientAuth = tls.RequireAnyClientCert
 	for name, c := range map[string]struct{ server, client Transport }{
-		"unknown CA":            {TLS{Config: server}, TLS{Config: stranger}},
-		"system's CAs":          {TLS{Config: server}, TLS{}},
-		"no client certificate": {TLS{Config: picky}, TLS{Config: client}},
-		"server without TLS":    {TCP{}, TLS{Config: client}},
+		"unknown CA":            {TLS(server), TLS(stranger)},
+		"system's CAs":          {TLS(server), TLS(nil)},
+		"no client certificate": {TLS(picky), TLS(client)},
+		"server without TLS":    {TCP, TLS(client)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			causes := &closings{}

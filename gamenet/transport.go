@@ -54,28 +54,29 @@ type DatagramConn interface {
 	ReceiveDatagram(ctx context.Context) ([]byte, error)
 }
 
-// TCP is the transport of plain TCP connections, with TCP_NODELAY and TCP keep-alive as Go sets them. The zero value is
-// ready to use.
-type TCP struct {
-	// Wrap, if not nil, wraps the listener: to read a PROXY header, say, with github.com/pires/go-proxyproto, so that
-	// RemoteAddr returns the player's address, not the load balancer's.
-	Wrap func(net.Listener) net.Listener
+// TCP is the transport of plain TCP connections, with TCP_NODELAY and TCP keep-alive as Go sets them.
+var TCP Transport = &tcpTransport{}
+
+type tcpTransport struct {
+	wrap func(net.Listener) net.Listener // ServerConfig.WrapListener; nil for none
 }
 
-// Listen implements Transport.
-func (t TCP) Listen(ctx context.Context, address string) (Listener, error) {
+func (*tcpTransport) wrapping(wrap func(net.Listener) net.Listener) Transport {
+	return &tcpTransport{wrap}
+}
+
+func (t *tcpTransport) Listen(ctx context.Context, address string) (Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	if t.Wrap != nil {
-		l = t.Wrap(l)
+	if t.wrap != nil {
+		l = t.wrap(l)
 	}
 	return tcpListener{l}, nil
 }
 
-// Dial implements Transport.
-func (t TCP) Dial(ctx context.Context, address string) (Conn, error) {
+func (*tcpTransport) Dial(ctx context.Context, address string) (Conn, error) {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
@@ -106,18 +107,24 @@ type wholeConn struct{ net.Conn }
 
 func (c wholeConn) CloseWrite() error { return c.Close() }
 
-// TLS is the transport of TLS over TCP.
-type TLS struct {
-	TCP
-	// Config is required on a server, with a certificate. Without one, a client checks the server's certificate against
-	// the system's CAs.
-	Config *tls.Config
+// TLS returns the transport of TLS over TCP. A server needs a config with a certificate. A client may have nil, which
+// checks the server's certificate against the system's CAs. NewServer and NewClient fail with a *ConfigError if the
+// config cannot work.
+func TLS(config *tls.Config) Transport { return &tlsTransport{config: config} }
+
+type tlsTransport struct {
+	tcp    tcpTransport
+	config *tls.Config
 }
 
-// Validate returns a *ConfigError if Config cannot work, for a server or for a client.
-func (t TLS) Validate(server bool) error {
-	const field = "Transport.Config"
-	c := t.Config
+func (t *tlsTransport) wrapping(wrap func(net.Listener) net.Listener) Transport {
+	return &tlsTransport{tcpTransport{wrap}, t.config}
+}
+
+// Validate returns a *ConfigError if the config cannot work, for a server or for a client.
+func (t *tlsTransport) Validate(server bool) error {
+	const field = "Transport"
+	c := t.config
 	if c == nil {
 		c = new(tls.Config)
 	}
@@ -126,32 +133,30 @@ func (t TLS) Validate(server bool) error {
 	}
 	for i, certificate := range c.Certificates {
 		if len(certificate.Certificate) == 0 || certificate.PrivateKey == nil {
-			return configError(field, "certificate %d is empty or has no private key", i)
+			return configError(field, "certificate %d of the TLS config is empty or has no private key", i)
 		}
 	}
 	if c.MaxVersion != 0 && c.MaxVersion < c.MinVersion {
-		return configError(field, "MaxVersion is below MinVersion")
+		return configError(field, "MaxVersion of the TLS config is below MinVersion")
 	}
 	return nil
 }
 
-// Listen implements Transport.
-func (t TLS) Listen(ctx context.Context, address string) (Listener, error) {
+func (t *tlsTransport) Listen(ctx context.Context, address string) (Listener, error) {
 	if err := t.Validate(true); err != nil {
 		return nil, err
 	}
-	l, err := t.TCP.Listen(ctx, address)
+	l, err := t.tcp.Listen(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	return tlsListener{l, t.Config}, nil
+	return tlsListener{l, t.config}, nil
 }
 
-// Dial implements Transport.
-func (t TLS) Dial(ctx context.Context, address string) (Conn, error) {
+func (t *tlsTransport) Dial(ctx context.Context, address string) (Conn, error) {
 	config := new(tls.Config)
-	if t.Config != nil {
-		config = t.Config.Clone()
+	if t.config != nil {
+		config = t.config.Clone()
 	}
 	if config.ServerName == "" {
 		host, _, err := net.SplitHostPort(address)
@@ -160,7 +165,7 @@ func (t TLS) Dial(ctx context.Context, address string) (Conn, error) {
 		}
 		config.ServerName = cmp.Or(host, "localhost")
 	}
-	under, err := t.TCP.Dial(ctx, address)
+	under, err := t.tcp.Dial(ctx, address)
 	if err != nil {
 		return nil, err
 	}

@@ -29,8 +29,8 @@ func overBoth(t *testing.T, test func(t *testing.T, start func(*testing.T, Serve
 			t.Fatal(err)
 		}
 		test(t, func(t *testing.T, cfg ServerConfig) *host {
-			return serveOver(t, cfg, gamenet.Config{Transport: quic.Transport{TLS: server}},
-				quic.Transport{TLS: client})
+			return serveOver(t, cfg, gamenet.Config{Transport: quic.New(quic.Config{TLS: server})},
+				quic.New(quic.Config{TLS: client}))
 		})
 	})
 }
@@ -421,7 +421,7 @@ func TestDatagramFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := serveOver(t, ServerConfig{Admit: admits(newDiary(), "")},
-		gamenet.Config{Transport: quic.Transport{TLS: server}}, quic.Transport{TLS: client})
+		gamenet.Config{Transport: quic.New(quic.Config{TLS: server})}, quic.New(quic.Config{TLS: client}))
 	r := h.raw()
 	s := await(t, "a session", r.session)
 	if err := s.SendDatagram(gamenet.Packet{ID: 1, Payload: []byte("hello")}); err != nil {

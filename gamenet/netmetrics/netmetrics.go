@@ -31,11 +31,7 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-var _ gamenet.Metrics = (*Metrics)(nil)
-
-// Metrics counts the activity of one or several services. It implements gamenet.Metrics; its methods use no lock, and
-// Received and Sent allocate nothing.
-type Metrics struct {
+type metrics struct {
 	collectors []prometheus.Collector
 
 	accepted        prometheus.Counter
@@ -60,11 +56,12 @@ var (
 	byteBuckets = []float64{0, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20}
 )
 
-// New creates metrics and registers them. labels are added to every series and may be nil. To distinguish services,
-// give each its own Metrics, with the same label names and different values. The error is the registerer's, for
-// instance when the same metrics are already registered; then New registers none.
-func New(registerer prometheus.Registerer, labels prometheus.Labels) (*Metrics, error) {
-	m := new(Metrics)
+// New creates metrics for one or several services and registers them. Their methods use no lock, and Received and Sent
+// allocate nothing. labels are added to every series and may be nil. To distinguish services, give each its own
+// metrics, with the same label names and different values. The error is the registerer's, for instance when the same
+// metrics are already registered; then New registers none.
+func New(registerer prometheus.Registerer, labels prometheus.Labels) (gamenet.Metrics, error) {
+	m := new(metrics)
 	m.makeSessions()
 	m.makeTraffic()
 	to := prometheus.WrapRegistererWith(labels, registerer)
@@ -79,7 +76,7 @@ func New(registerer prometheus.Registerer, labels prometheus.Labels) (*Metrics, 
 	return m, nil
 }
 
-func (m *Metrics) makeSessions() {
+func (m *metrics) makeSessions() {
 	m.accepted = m.counter("gamenet_sessions_accepted_total", "Accepted sessions.")
 	m.active = prometheus.NewGauge(prometheus.GaugeOpts{Name: "gamenet_sessions_active",
 		Help: "Current sessions."})
@@ -94,7 +91,7 @@ func (m *Metrics) makeSessions() {
 	}
 }
 
-func (m *Metrics) makeTraffic() {
+func (m *metrics) makeTraffic() {
 	bytes := m.counters("gamenet_bytes_total", "Bytes of packets, headers included.", "direction")
 	m.bytesIn, m.bytesOut = bytes.WithLabelValues("in"), bytes.WithLabelValues("out")
 	packets := m.counters("gamenet_packets_total", "Packets.", "direction")
@@ -107,41 +104,37 @@ func (m *Metrics) makeTraffic() {
 		callbackBuckets)
 }
 
-func (m *Metrics) counter(name, help string) prometheus.Counter {
+func (m *metrics) counter(name, help string) prometheus.Counter {
 	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	m.collectors = append(m.collectors, c)
 	return c
 }
 
-func (m *Metrics) counters(name, help, label string) *prometheus.CounterVec {
+func (m *metrics) counters(name, help, label string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
 	m.collectors = append(m.collectors, c)
 	return c
 }
 
-func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
+func (m *metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 	m.collectors = append(m.collectors, h)
 	return h
 }
 
-// Opened implements gamenet.Metrics.
-func (m *Metrics) Opened() {
+func (m *metrics) Opened() {
 	m.accepted.Inc()
 	m.active.Inc()
 }
 
-// Closed implements gamenet.Metrics.
-func (m *Metrics) Closed(cause error) {
+func (m *metrics) Closed(cause error) {
 	m.active.Dec()
 	m.closed.WithLabelValues(reason(cause)).Inc()
 }
 
-// Refused implements gamenet.Metrics.
-func (m *Metrics) Refused(cause error) { m.refused.WithLabelValues(refusal(cause)).Inc() }
+func (m *metrics) Refused(cause error) { m.refused.WithLabelValues(refusal(cause)).Inc() }
 
-// Received implements gamenet.Metrics.
-func (m *Metrics) Received(bytes, packets int, callbacks time.Duration) {
+func (m *metrics) Received(bytes, packets int, callbacks time.Duration) {
 	m.bytesIn.Add(float64(bytes))
 	if packets > 0 { // else there were no callbacks
 		m.packetsIn.Add(float64(packets))
@@ -149,13 +142,11 @@ func (m *Metrics) Received(bytes, packets int, callbacks time.Duration) {
 	}
 }
 
-// Sent implements gamenet.Metrics.
-func (m *Metrics) Sent(bytes, packets, queued int) {
+func (m *metrics) Sent(bytes, packets, queued int) {
 	m.bytesOut.Add(float64(bytes))
 	m.packetsOut.Add(float64(packets))
 	m.writePackets.Observe(float64(packets))
 	m.queuedBytes.Observe(float64(queued))
 }
 
-// Dropped implements gamenet.Metrics.
-func (m *Metrics) Dropped(packets int) { m.dropped.Add(float64(packets)) }
+func (m *metrics) Dropped(packets int) { m.dropped.Add(float64(packets)) }

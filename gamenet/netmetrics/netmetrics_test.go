@@ -70,7 +70,7 @@ func eventually(t *testing.T, registry *prometheus.Registry, want map[string]flo
 	}
 }
 
-func newMetrics(t testing.TB, labels prometheus.Labels) (*Metrics, *prometheus.Registry) {
+func newMetrics(t testing.TB, labels prometheus.Labels) (gamenet.Metrics, *prometheus.Registry) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	m, err := New(registry, labels)

@@ -10,7 +10,7 @@ import (
 // protocol is the application protocol that both sides agree on in the TLS handshake.
 const protocol = "muster-gamenet/1"
 
-// The defaults of quic.Transport.Config.
+// The defaults of Config.QUIC.
 const (
 	idleTimeout = 30 * time.Second
 	keepAlive   = 10 * time.Second // NATs forget a silent client after 30 s or more

@@ -178,7 +178,7 @@ func TestAbortedStream(t *testing.T) {
 func TestVanishedPeer(t *testing.T) {
 	config := &quicgo.Config{MaxIdleTimeout: 200 * time.Millisecond, KeepAlivePeriod: 50 * time.Millisecond}
 	ours, theirs := serverTransport(), clientTransport()
-	ours.Config, theirs.Config = config, config
+	ours.QUIC, theirs.QUIC = config, config
 	l := listen(t, ours)
 	network := newRelay(t, l.Addr())
 	client := dial(t, theirs, network.address)

@@ -3,8 +3,9 @@
 //
 //	server, client, err := quic.SelfSigned() // for a first try; a real certificate for players
 //	…
-//	gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Transport: quic.Transport{TLS: server}, …}})
-//	gamenet.NewClient(gamenet.ClientConfig{Config: gamenet.Config{Transport: quic.Transport{TLS: client}, …}})
+//	overServer, overClient := quic.New(quic.Config{TLS: server}), quic.New(quic.Config{TLS: client})
+//	gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Transport: overServer, …}})
+//	gamenet.NewClient(gamenet.ClientConfig{Config: gamenet.Config{Transport: overClient, …}})
 //
 // # Reliability
 //
@@ -33,7 +34,7 @@
 //
 // Stateless resets are off, quic-go's default without a key: a restarted server does not notify the clients of the
 // previous run, which detect it after MaxIdleTimeout. A client's address is validated by its handshake; until then the
-// server sends at most three times the bytes it received. See Transport.ValidateAddress.
+// server sends at most three times the bytes it received. See Config.ValidateAddress.
 //
 // A failed handshake never becomes a session, so that spoofed addresses and slow clients use no session slots; gamenet
 // does not report it.

@@ -19,7 +19,7 @@ func Example() {
 
 	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{
 		Address:    "127.0.0.1:0",
-		Transport:  quic.Transport{TLS: serverTLS},
+		Transport:  quic.New(quic.Config{TLS: serverTLS}),
 		NewHandler: func(*gamenet.Session) gamenet.Handler { return room{} },
 	}})
 	if err != nil {
@@ -32,7 +32,7 @@ func Example() {
 	left := make(chan error)
 	client, err := gamenet.NewClient(gamenet.ClientConfig{Config: gamenet.Config{
 		Address:    server.Addr().String(),
-		Transport:  quic.Transport{TLS: clientTLS},
+		Transport:  quic.New(quic.Config{TLS: clientTLS}),
 		NewHandler: func(*gamenet.Session) gamenet.Handler { return bot{left} },
 	}})
 	if err != nil {

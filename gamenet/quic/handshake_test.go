@@ -152,24 +152,24 @@ func TestTLSFailures(t *testing.T) {
 	otherName.ServerName = "elsewhere.example"
 	otherProtocol.NextProtos = []string{"chess/1"}
 
-	_, err = Transport{TLS: elsewhere}.Dial(timely(t), address)
+	_, err = New(Config{TLS: elsewhere}).Dial(timely(t), address)
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); !ok || errors.Is(err, net.ErrClosed) {
 		t.Errorf("unknown certificate: %v", err)
 	}
-	_, err = Transport{}.Dial(timely(t), address)
+	_, err = New(Config{}).Dial(timely(t), address)
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); !ok {
 		t.Errorf("certificate that the system does not know: %v", err)
 	}
-	_, err = Transport{TLS: otherName}.Dial(timely(t), address)
+	_, err = New(Config{TLS: otherName}).Dial(timely(t), address)
 	if _, ok := errors.AsType[x509.HostnameError](err); !ok {
 		t.Errorf("certificate for another name: %v", err)
 	}
-	_, err = Transport{TLS: otherProtocol}.Dial(timely(t), address)
+	_, err = New(Config{TLS: otherProtocol}).Dial(timely(t), address)
 	if e, ok := errors.AsType[*quicgo.TransportError](err); !ok || !e.ErrorCode.IsCryptoError() {
 		t.Errorf("another protocol: %v", err)
 	}
-	for _, transport := range []Transport{{TLS: elsewhere}, {}, {TLS: otherName}, {TLS: otherProtocol}} {
-		if _, err := transport.Dial(timely(t), address); !errors.Is(err, gamenet.ErrHandshake) {
+	for _, config := range []Config{{TLS: elsewhere}, {}, {TLS: otherName}, {TLS: otherProtocol}} {
+		if _, err := New(config).Dial(timely(t), address); !errors.Is(err, gamenet.ErrHandshake) {
 			t.Errorf("a failed handshake is %v", err)
 		}
 	}
@@ -183,8 +183,8 @@ func TestOwnProtocol(t *testing.T) {
 	certificate, trust := certificates()
 	certificate, trust = certificate.Clone(), trust.Clone()
 	certificate.NextProtos, trust.NextProtos = []string{"chess/1"}, []string{"chess/1"}
-	l := listen(t, Transport{TLS: certificate})
-	client := dial(t, Transport{TLS: trust}, l.Addr().String())
+	l := listen(t, New(Config{TLS: certificate}))
+	client := dial(t, New(Config{TLS: trust}), l.Addr().String())
 	if p := client.ConnectionState().TLS.NegotiatedProtocol; p != "chess/1" {
 		t.Errorf("agreed on %q", p)
 	}
@@ -197,7 +197,7 @@ func TestClientCertificate(t *testing.T) {
 	certificate, _ := certificates()
 	certificate = certificate.Clone()
 	certificate.ClientAuth = tls.RequireAnyClientCert
-	l := listen(t, Transport{TLS: certificate})
+	l := listen(t, New(Config{TLS: certificate}))
 	c, err := clientTransport().Dial(timely(t), l.Addr().String())
 	if err == nil {
 		defer c.Close()
@@ -224,21 +224,21 @@ func TestValidateAddress(t *testing.T) {
 
 func TestServerNeedsTLS(t *testing.T) {
 	handler := func(*gamenet.Session) gamenet.Handler { return nil }
-	none := gamenet.Config{Transport: Transport{}, NewHandler: handler}
+	none := gamenet.Config{Transport: New(Config{}), NewHandler: handler}
 	_, err := gamenet.NewServer(gamenet.ServerConfig{Config: none})
-	if e, ok := errors.AsType[*gamenet.ConfigError](err); !ok || e.Field != "Transport.TLS" {
+	if e, ok := errors.AsType[*gamenet.ConfigError](err); !ok || e.Field != "Transport" {
 		t.Errorf("got %v", err)
 	}
-	old := Transport{TLS: &tls.Config{MaxVersion: tls.VersionTLS12}}
+	old := New(Config{TLS: &tls.Config{MaxVersion: tls.VersionTLS12}})
 	_, err = gamenet.NewClient(gamenet.ClientConfig{Config: gamenet.Config{Transport: old, NewHandler: handler}})
-	if e, ok := errors.AsType[*gamenet.ConfigError](err); !ok || e.Field != "Transport.TLS" {
+	if e, ok := errors.AsType[*gamenet.ConfigError](err); !ok || e.Field != "Transport" {
 		t.Errorf("got %v", err)
 	}
-	_, err = Transport{}.Listen(t.Context(), "127.0.0.1:0")
-	if e, ok := errors.AsType[*gamenet.ConfigError](err); !ok || e.Field != "Transport.TLS" {
+	_, err = New(Config{}).Listen(t.Context(), "127.0.0.1:0")
+	if e, ok := errors.AsType[*gamenet.ConfigError](err); !ok || e.Field != "Transport" {
 		t.Errorf("got %v", err)
 	}
-	if _, err := (Transport{TLS: new(tls.Config)}).Listen(t.Context(), "127.0.0.1"); err == nil {
+	if _, err := New(Config{TLS: new(tls.Config)}).Listen(t.Context(), "127.0.0.1"); err == nil {
 		t.Error("an address without a port was accepted")
 	}
 }

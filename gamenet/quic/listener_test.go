@@ -58,7 +58,7 @@ func TestListenerClose(t *testing.T) {
 	}
 
 	transport := clientTransport()
-	transport.Config = &quicgo.Config{HandshakeIdleTimeout: 50 * time.Millisecond}
+	transport.QUIC = &quicgo.Config{HandshakeIdleTimeout: 50 * time.Millisecond}
 	if _, err := transport.Dial(timely(t), address); err == nil {
 		t.Error("a client connected after Close")
 	}
@@ -95,7 +95,7 @@ func TestListenerCloseBeforeAccept(t *testing.T) {
 // through hears of the end at once, not when the connection times out.
 func TestListenerCloseAmidDials(t *testing.T) {
 	transport := clientTransport()
-	transport.Config = &quicgo.Config{HandshakeIdleTimeout: time.Second, MaxIdleTimeout: time.Hour}
+	transport.QUIC = &quicgo.Config{HandshakeIdleTimeout: time.Second, MaxIdleTimeout: time.Hour}
 	for range 5 {
 		l := listen(t, serverTransport())
 		var clients, server sync.WaitGroup

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/gamenet"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
@@ -26,14 +27,14 @@ var certificates = sync.OnceValues(func() (server, client *tls.Config) {
 	return server, client
 })
 
-func serverTransport() Transport {
+func serverTransport() *transport {
 	server, _ := certificates()
-	return Transport{TLS: server}
+	return &transport{Config{TLS: server}}
 }
 
-func clientTransport() Transport {
+func clientTransport() *transport {
 	_, client := certificates()
-	return Transport{TLS: client}
+	return &transport{Config{TLS: client}}
 }
 
 func timely(t *testing.T) context.Context {
@@ -44,7 +45,7 @@ func timely(t *testing.T) context.Context {
 
 // listen opens a listener on any port. When the test ends, and all connections
 // have been closed, the port must be free.
-func listen(t *testing.T, transport Transport) *listener {
+func listen(t *testing.T, transport gamenet.Transport) *listener {
 	t.Helper()
 	l, err := transport.Listen(timely(t), "127.0.0.1:0")
 	if err != nil {
@@ -63,7 +64,7 @@ func listen(t *testing.T, transport Transport) *listener {
 }
 
 // dial connects to an address.
-func dial(t *testing.T, transport Transport, address string) *connection {
+func dial(t *testing.T, transport gamenet.Transport, address string) *connection {
 	t.Helper()
 	c, err := transport.Dial(timely(t), address)
 	if err != nil {

@@ -30,8 +30,8 @@ func TestSelfSigned(t *testing.T) {
 		if until := time.Until(leaf.NotAfter); until < 364*24*time.Hour || until > 367*24*time.Hour || leaf.IsCA {
 			t.Errorf("%v: valid for %v, an authority: %v", test.hosts, until, leaf.IsCA)
 		}
-		l := listen(t, Transport{TLS: server})
-		c := dial(t, Transport{TLS: client}, l.Addr().String()) // by an address that may not be in it
+		l := listen(t, New(Config{TLS: server}))
+		c := dial(t, New(Config{TLS: client}), l.Addr().String()) // by an address that may not be in it
 		say(t, c, "hello")
 		hear(t, serve(t, l), "hello")
 	}

@@ -3,7 +3,6 @@ package quic
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -13,44 +12,47 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// Transport is gamenet's transport over QUIC. A client's zero value is ready to use with servers whose certificates the
-// system trusts.
-//
-// Session.Conn returns a connection with the methods ConnectionState and ConnectionStats of quic-go's Conn, for the
-// result of the handshake, round-trip times and losses. Its errors wrap those of quic-go for errors.AsType.
-type Transport struct {
+// Config configures a transport. A client's zero value is ready to use with servers whose certificates the system
+// trusts.
+type Config struct {
 	// TLS is required on a server, with a certificate; see SelfSigned for a first try. Without one, a client checks the
 	// server's certificate against the system's CAs and the dialed host. Without NextProtos it is "muster-gamenet/1";
 	// both sides must agree.
 	TLS *tls.Config
-	// Config configures QUIC; nil for defaults that suit games: a lost peer is detected after 30 s, clients send a
+	// QUIC configures QUIC; nil for defaults that suit games: a lost peer is detected after 30 s, clients send a
 	// keep-alive after every 10 s of silence, and at most 1 MiB waits to be read.
 	//
-	// Datagrams are always on, 0-RTT is always off, and there is one stream, whatever Config sets.
-	Config *quicgo.Config
+	// Datagrams are always on, 0-RTT is always off, and there is one stream, whatever QUIC sets.
+	QUIC *quicgo.Config
 	// ValidateAddress reports whether a client must prove its address before the server starts the handshake, which
 	// costs one more round trip. It is called for each new connection, with an address that may be spoofed, and must be
 	// quick. nil for never; an exhausted rate limiter is a good reason to require it.
 	ValidateAddress func(net.Addr) bool
 }
 
-var _ gamenet.Transport = Transport{}
+// New returns gamenet's transport over QUIC. Addresses are UDP addresses; a client tries one address of a host, an IPv4
+// address if there is one. gamenet.NewServer and NewClient fail with a *gamenet.ConfigError if TLS cannot work.
+//
+// Session.Conn returns a connection with the methods ConnectionState and ConnectionStats of quic-go's Conn, for the
+// result of the handshake, round-trip times and losses. Its errors wrap those of quic-go for errors.AsType.
+func New(config Config) gamenet.Transport { return &transport{config} }
+
+type transport struct{ Config }
 
 // Validate returns a *gamenet.ConfigError if TLS cannot work, for a server or for a client.
-func (t Transport) Validate(server bool) error {
-	const field = "Transport.TLS"
-	err := gamenet.TLS{Config: t.TLS}.Validate(server)
-	if e, ok := errors.AsType[*gamenet.ConfigError](err); ok {
-		return &gamenet.ConfigError{Field: field, Fix: e.Fix}
+func (t *transport) Validate(server bool) error {
+	if checks, ok := gamenet.TLS(t.TLS).(interface{ Validate(server bool) error }); ok {
+		if err := checks.Validate(server); err != nil {
+			return err
+		}
 	}
 	if t.TLS != nil && t.TLS.MaxVersion != 0 && t.TLS.MaxVersion < tls.VersionTLS13 {
-		return &gamenet.ConfigError{Field: field, Fix: "QUIC needs TLS 1.3, which MaxVersion excludes"}
+		return &gamenet.ConfigError{Field: "Transport", Fix: "QUIC needs TLS 1.3, which MaxVersion excludes"}
 	}
 	return nil
 }
 
-// Listen implements gamenet.Transport. The address is a UDP address.
-func (t Transport) Listen(ctx context.Context, address string) (gamenet.Listener, error) {
+func (t *transport) Listen(ctx context.Context, address string) (gamenet.Listener, error) {
 	if err := t.Validate(true); err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func (t Transport) Listen(ctx context.Context, address string) (gamenet.Listener
 	// Listen, not ListenEarly: quic-go does the handshakes concurrently in its own goroutines, and a client that has
 	// not proven its address and its keys uses no session slot. ListenEarly would let the server send half a round trip
 	// sooner, but it waits for the client's first byte anyway.
-	quic, err := s.transport.Listen(serverTLS(t.TLS), serverConfig(t.Config))
+	quic, err := s.transport.Listen(serverTLS(t.TLS), serverConfig(t.QUIC))
 	if err != nil {
 		s.release()
 		return nil, fmt.Errorf("quic: listen: %w", err)
@@ -75,11 +77,11 @@ func (t Transport) Listen(ctx context.Context, address string) (gamenet.Listener
 // would collide now and then.
 const serverIDLength = 8
 
-// Dial implements gamenet.Transport. It tries one address of a host, an IPv4 address if there is one.
+// Dial tries one address of a host, an IPv4 address if there is one.
 //
 // Each connection has its own UDP socket, buffer and port: it leaves nothing open when it is closed, and a NAT or a
 // load balancer sees many clients of one program as separate clients.
-func (t Transport) Dial(ctx context.Context, address string) (gamenet.Conn, error) {
+func (t *transport) Dial(ctx context.Context, address string) (gamenet.Conn, error) {
 	c, err := t.dial(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("quic: dial %s: %w", address, err)
@@ -87,7 +89,7 @@ func (t Transport) Dial(ctx context.Context, address string) (gamenet.Conn, erro
 	return c, nil
 }
 
-func (t Transport) dial(ctx context.Context, address string) (*connection, error) {
+func (t *transport) dial(ctx context.Context, address string) (*connection, error) {
 	host, remote, err := resolve(ctx, address)
 	if err != nil {
 		return nil, err
@@ -96,7 +98,7 @@ func (t Transport) dial(ctx context.Context, address string) (*connection, error
 	if err != nil {
 		return nil, err
 	}
-	quic, err := s.transport.Dial(ctx, net.UDPAddrFromAddrPort(remote), clientTLS(t.TLS, host), clientConfig(t.Config))
+	quic, err := s.transport.Dial(ctx, net.UDPAddrFromAddrPort(remote), clientTLS(t.TLS, host), clientConfig(t.QUIC))
 	if err != nil {
 		s.release()
 		return nil, broken(err)

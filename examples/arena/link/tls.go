@@ -54,7 +54,7 @@ func (s *Server) Datagrams() bool { return s.Transport == QUIC }
 // Open makes the transport. The fingerprint is that of the certificate; "" if there is none.
 func (s *Server) Open() (t gamenet.Transport, fingerprint string, err error) {
 	if plain(s.Transport) {
-		return gamenet.TCP{}, "", nil
+		return gamenet.TCP, "", nil
 	}
 	cert, err := s.certificate()
 	if err != nil {
@@ -79,9 +79,9 @@ func (s *Server) certificate() (tls.Certificate, error) {
 // secure is the transport that uses a certificate.
 func secure(transport string, config *tls.Config) gamenet.Transport {
 	if transport == QUIC {
-		return quic.Transport{TLS: config}
+		return quic.New(quic.Config{TLS: config})
 	}
-	return gamenet.TLS{Config: config}
+	return gamenet.TLS(config)
 }
 
 // Fingerprint is the SHA-256 of a certificate in DER, in hexadecimal.
@@ -111,7 +111,7 @@ func (c *Client) Open() (gamenet.Transport, error) {
 		return nil, err
 	}
 	if plain(c.Transport) {
-		return gamenet.TCP{}, nil
+		return gamenet.TCP, nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: c.Insecure}
 	if c.Fingerprint != "" {
