@@ -207,8 +207,9 @@ func start(t *testing.T, processes int) *api {
 
 // Every operation of the description is answered as it says.
 func TestDescription(t *testing.T) {
-	g := start(t, 5)
+	g := start(t, 6)
 	id := g.sessions()
+	g.unwanted()
 	g.placements()
 	g.tickets()
 	g.ask(200, "GET", "/v1/openapi.yaml", "")
@@ -254,6 +255,14 @@ func (g *api) sessions() (id string) {
 	g.ask(201, "POST", "/v1/sessions/"+escape(id)+"/players", `{"players":[{"id":"bob"},{"id":"cid","data":"y"}]}`)
 	g.ask(404, "POST", "/v1/sessions/"+escape(id)+"x/players", `{"players":[{"id":"bob"}]}`)
 	return id
+}
+
+// unwanted ends a game session whose creator does not enter it.
+func (g *api) unwanted() {
+	made := g.ask(201, "POST", "/v1/sessions", `{"name":"unwanted","maxPlayers":2,"player":{"id":"eve"}}`)
+	path := "/v1/sessions/" + escape(made.text("session", "id")) + "?playerSession="
+	g.ask(403, "DELETE", path+"psess-1", "")
+	g.ask(200, "DELETE", path+made.text("player", "id"), "")
 }
 
 func (g *api) placements() {
