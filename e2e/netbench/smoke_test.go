@@ -47,6 +47,10 @@ func TestServers(t *testing.T) {
 				for lasts := moment; tooFew() && lasts < longest; lasts *= 2 { // a busy machine
 					s, err = trial{w, p.name, p.program, own, 0, lasts}.measure(t.Context())
 				}
+				if err != nil && !strings.HasPrefix(p.name, "gamenet") { // a peer may stall: netpoll did once
+					t.Log("once more:", err)
+					s, err = trial{w, p.name, p.program, own, 0, longest}.measure(t.Context())
+				}
 				if err != nil {
 					t.Fatal(err)
 				}
