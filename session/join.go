@@ -73,8 +73,8 @@ func (c *Client) enterGame(
 // LeaveSession closes the connection that JoinSession or a match has made, or interrupts JoinSession, and returns when
 // everything is released. Without one it does nothing. If ctx is done before, the connection is closed at once.
 //
-// It may be called from a callback of the game for that connection, for example when the server sends that the game is
-// over: it then returns at once, and the connection ends when the callback has returned.
+// It may be called from a callback of the game for that connection, for example when the server sends that the game has
+// ended: it then returns at once, and the connection ends when the callback has returned.
 func (c *Client) LeaveSession(ctx context.Context) error {
 	var r *record // nil: the player is in no game
 	first := false

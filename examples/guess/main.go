@@ -98,7 +98,7 @@ func (r *room) OnDisconnected(s *gamenet.Session, _ error) {
 	_ = r.host.HandlePlayerLeaveSession(context.Background(), gameserver.PlayerConnection{ConnectionID: s.ID()})
 }
 
-// play is the client. It joins a game session with a free slot, or creates one, and returns when the game is over.
+// play is the client. It joins a game session with a free slot, or creates one, and returns when the game has ended.
 func play(ctx context.Context, url, name string) (err error) {
 	d := &screen{over: make(chan error, 2)}
 	cfg := handshake.Config{Version: version, Data: []byte(name)}
