@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/muster-gg/muster/internal/mustertest/ports"
 )
 
 // StartLimit is how long a program may take to be ready, or to end.
@@ -213,15 +215,7 @@ func (p *Process) PeakMemory() (mib int) {
 // while the program does not run.
 func FreeAddress(t testing.TB, random *rand.Rand) string {
 	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+random.IntN(10000)))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("no free port")
-	return ""
+	return ports.Free(t, random.IntN, 1)[0]
 }
 
 // PortRange finds successive ports of this host on which no program listens, for the option --port-range of an agent.

@@ -2,34 +2,32 @@ package cluster
 
 import (
 	"fmt"
-	"net"
+	"math/rand/v2"
+	"net/netip"
 	"net/url"
 	"testing"
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"github.com/muster-gg/muster/internal/mustertest/ports"
 )
 
 // engines starts three servers that are a cluster of NATS.
 func engines(t *testing.T) []*natsserver.Server {
 	t.Helper()
 	var servers []*natsserver.Server
-	var ports []int
+	addresses := ports.Free(t, rand.IntN, 3) // all must know all from the beginning
 	var routes []*url.URL
-	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0") // a free port: all must know all from the beginning
-		if err != nil {
-			t.Fatal(err)
-		}
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
-		l.Close()
+	for _, a := range addresses {
+		routes = append(routes, &url.URL{Scheme: "nats", Host: a})
 	}
 	for i := range 3 {
+		port := int(netip.MustParseAddrPort(addresses[i]).Port())
 		s, err := natsserver.NewServer(&natsserver.Options{
 			ServerName: fmt.Sprint("server-", i), Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true,
 			JetStream: true, StoreDir: t.TempDir(),
-			Cluster: natsserver.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i]}, Routes: routes,
+			Cluster: natsserver.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: port}, Routes: routes,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/mustertest/ports"
 	"github.com/muster-gg/muster/internal/region"
 )
 
@@ -42,11 +43,7 @@ func threeNodes(t *testing.T) (nodes []config.Config) {
 	if _, err := InitCluster(dir, names, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	var peers []string
-	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
-	for range names {
-		peers = append(peers, freeAddress(t, random))
-	}
+	peers := ports.Free(t, rand.IntN, len(names))
 	for i, name := range names {
 		c := quietConfig(filepath.Join(dir, name))
 		c.Shards, c.Cluster.Node, c.Cluster.Listen, c.Cluster.Peers = 0, name, peers[i], peers

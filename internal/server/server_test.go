@@ -1,12 +1,13 @@
 package server
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/muster-gg/muster/internal/mustertest/ports"
 )
 
 // A service whose last part cannot be opened closes all others: their addresses and the
@@ -18,30 +19,13 @@ func TestFailedStartClosesWhatItOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	c := quietConfig(t.TempDir())
-	for _, address := range []*string{&c.Listen, &c.MetricsListen, &c.PprofListen} {
-		*address = freeAddress(t, random)
-	}
+	free := ports.Free(t, rand.IntN, 3)
+	c.Listen, c.MetricsListen, c.PprofListen = free[0], free[1], free[2]
 	c.Gateway.Listen = taken.Addr().String()
 	for range 2 {
 		if err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "gateway-listen: ") {
 			t.Errorf("the start gives %v, want it to fail for the gateway's address", err)
 		}
 	}
-}
-
-// freeAddress finds a port of this host below those that systems give to outgoing connections, which could take it
-// before the service does.
-func freeAddress(t *testing.T, random *rand.Rand) string {
-	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+random.IntN(10000)))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("no free port")
-	return ""
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +18,7 @@ import (
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/journal/journaltest"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
+	"github.com/muster-gg/muster/internal/mustertest/ports"
 )
 
 // serverLeaks are what a server leaves behind that is stopped while it restores its
@@ -35,27 +36,13 @@ type testCluster struct {
 	nodes   []*jetstream.Engine // nil: stopped
 }
 
-// addresses are free ones on the loopback interface.
-func addresses(t testing.TB, n int) (free []string) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		free = append(free, l.Addr().String())
-	}
-	return free
-}
-
 // newCluster configures three nodes and starts none.
 func newCluster(t *testing.T) *testCluster { return newClusterOf(t, 3) }
 
 func newClusterOf(t *testing.T, nodes int) *testCluster {
 	t.Helper()
 	c := &testCluster{t: t, nodes: make([]*jetstream.Engine, nodes)}
-	peers, log := addresses(t, nodes), slog.New(slog.DiscardHandler)
+	peers, log := ports.Free(t, rand.IntN, nodes), slog.New(slog.DiscardHandler)
 	if os.Getenv("MUSTER_TEST_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
@@ -512,7 +499,7 @@ func TestClusterNodeBreaks(t *testing.T) {
 func TestClusterConfig(t *testing.T) {
 	defer leaktest.Check(t, serverLeaks...)()
 	alone := written(t, 1)
-	good := jetstream.Cluster{Node: "n1", Listen: addresses(t, 1)[0], Peers: addresses(t, 1)}
+	good := jetstream.Cluster{Node: "n1", Listen: ports.Free(t, rand.IntN, 1)[0], Peers: ports.Free(t, rand.IntN, 1)}
 	for what, change := range map[string]func(*jetstream.Config){
 		"no name":           func(c *jetstream.Config) { c.Cluster.Node = "" },
 		"a name with a dot": func(c *jetstream.Config) { c.Cluster.Node = "a.b" },

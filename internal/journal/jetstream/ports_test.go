@@ -90,19 +90,19 @@ func TestPorts(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer alone.Close()
-		if got := ports(t, alone); got != "" {
+		if got := openPorts(t, alone); got != "" {
 			t.Errorf("alone, the server has the ports %s", got)
 		}
 		c := newCluster(t)
 		c.startAll()
-		if got, want := ports(t, c.nodes[0]), "client 127.0.0.1, nodes 127.0.0.1"; got != want {
+		if got, want := openPorts(t, c.nodes[0]), "client 127.0.0.1, nodes 127.0.0.1"; got != want {
 			t.Errorf("a node has the ports %s, want %s", got, want)
 		}
 	})
 }
 
-// ports lists the ports of a server: what each is for, and on which host.
-func ports(t *testing.T, e *jetstream.Engine) string {
+// openPorts lists the ports of a server: what each is for, and on which host.
+func openPorts(t *testing.T, e *jetstream.Engine) string {
 	t.Helper()
 	var open []string
 	for kind, host := range jetstream.Ports(t, e) {
