@@ -111,6 +111,10 @@ func (c *testCluster) journal(i, shard int) journal.Journal {
 // ask for records behind the end; no new leader needs that long to apply so few.
 const contractWait = 2 * time.Second
 
+// busyWait is how long it waits there for an acknowledgement: three nodes that share a busy machine need more than an
+// election takes.
+const busyWait = time.Minute
+
 // The contract holds for replicas, too. Each test has a shard of its own, and goes
 // on with another node when one is restarted.
 func TestClusterContract(t *testing.T) {
@@ -118,7 +122,7 @@ func TestClusterContract(t *testing.T) {
 	t.Run("nodes", func(t *testing.T) {
 		c := newCluster(t)
 		for i, config := range c.configs {
-			c.configs[i] = jetstream.WithStateWait(config, contractWait)
+			c.configs[i] = jetstream.WithWaits(config, contractWait, busyWait)
 		}
 		c.startAll()
 		var shards atomic.Int64

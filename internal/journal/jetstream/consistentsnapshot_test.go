@@ -16,11 +16,21 @@ import (
 
 func openCut(t *testing.T, e *jetstream.Engine, shards int) journal.ConsistentSnapshot {
 	t.Helper()
-	c, err := e.ConsistentSnapshot(t.Context(), shards, e)
-	if err != nil {
-		t.Fatal(err)
+	return openCutOf(t, e, shards, e)
+}
+
+// openCutOf tries again if the streams were held for longer than is allowed: a busy machine may need several times.
+func openCutOf(t *testing.T, e *jetstream.Engine, shards int, region jetstream.Region) journal.ConsistentSnapshot {
+	t.Helper()
+	for try := 1; ; try++ {
+		c, err := e.ConsistentSnapshot(t.Context(), shards, region)
+		if err == nil {
+			return c
+		}
+		if try == 20 || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, jetstream.ErrBusy) {
+			t.Fatal(err)
+		}
 	}
-	return c
 }
 
 func check(t *testing.T, err error) {

@@ -122,6 +122,9 @@ func NewestObject(t *testing.T, e *Engine, bucket string) []byte {
 	return data
 }
 
+// ErrBusy is why publishing was not held.
+var ErrBusy = errBusy
+
 // Patience is how long a call waits for a leader.
 const Patience = patience
 
@@ -225,9 +228,10 @@ func DeleteUntidily(t *testing.T, b journal.Bucket, key string, revision uint64)
 	}
 }
 
-// WithStateWait returns a configuration whose engine waits less long for acknowledged messages that a leader lacks.
-func WithStateWait(c Config, wait time.Duration) Config {
-	c.stateWait = wait
+// WithWaits returns a configuration whose engine waits less long for acknowledged messages that a leader lacks, and
+// longer for the acknowledgement of a record.
+func WithWaits(c Config, state, acknowledgement time.Duration) Config {
+	c.stateWait, c.appendWait = state, acknowledgement
 	return c
 }
 

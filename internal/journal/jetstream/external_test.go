@@ -43,8 +43,8 @@ func startNATS(t *testing.T, change ...func(*server.Options)) *server.Server {
 func TestExternalContract(t *testing.T) {
 	defer leaktest.Check(t)()
 	journaltest.Run(t, func(t *testing.T) journaltest.Fixture {
-		cfg := jetstream.WithStateWait(jetstream.Config{Dir: t.TempDir(),
-			External: &jetstream.External{URLs: startNATS(t).ClientURL(), Replicas: 1}}, contractWait)
+		cfg := jetstream.WithWaits(jetstream.Config{Dir: t.TempDir(),
+			External: &jetstream.External{URLs: startNATS(t).ClientURL(), Replicas: 1}}, contractWait, busyWait)
 		e := must(jetstream.Open(t.Context(), cfg))(t)
 		t.Cleanup(func() { mustClose(t, e) })
 		return journaltest.Fixture{

@@ -15,6 +15,9 @@ import (
 // well below the timeout of an append.
 const holdTimeout = 2 * time.Second
 
+// errBusy is why Hold has failed.
+var errBusy = fmt.Errorf("writes in progress did not finish within %v: the disk is too slow", holdTimeout)
+
 // A gate is a lock for pausing: publishers of messages, or all that deletes some, enter and leave it concurrently, and
 // its holder excludes them.
 //
@@ -132,8 +135,7 @@ func (e *Engine) Keep(ctx context.Context) (release func(), err error) {
 
 // Hold is Region.Hold for this node. It fails if publishing does not finish within 2 s.
 func (e *Engine) Hold(ctx context.Context) (acknowledged map[string]uint64, release func() error, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, holdTimeout,
-		fmt.Errorf("writes in progress did not finish within %v: the disk is too slow", holdTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, holdTimeout, errBusy)
 	defer cancel()
 	open, err := e.gate.hold(ctx)
 	if err != nil {

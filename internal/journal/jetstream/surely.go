@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ const ackTime = 500 * time.Millisecond
 // arrives. The record cannot be stored twice, because only one record can follow the last one. If there is one, its
 // data shows whether it is this one: records of two writers differ. The outcome is unknown only after patience.
 func (j *shardJournal) publishSurely(ctx context.Context, last uint64, data []byte) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(j.engine.cfg.appendWait, patience))
 	defer cancel()
 	unknown := error(nil) // why an earlier attempt may have succeeded
 	for {
