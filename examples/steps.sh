@@ -1,9 +1,11 @@
-# Functions for scripts that show commands and check their answers. Source it with $work set to a directory of the script.
+# Functions for scripts that show commands and check their answers. Source it with $work set to a temporary directory of
+# the script. When the script ends, the programs that it started end, and the directory is removed.
 
 part() { printf '\n======== %s ========\n' "$*"; }
 say() { printf '✓ %s\n' "$*"; }
+failure=
 fail() {
-  printf '✗ %s\n' "$*" >&2
+  failure=$*
   exit 1
 }
 
@@ -49,3 +51,39 @@ await() {
   within "$patience" logged "$1" "$2" || fail "$1 never printed $2: $(cat "$work/$1.log")"
   grep -E -m 1 -- "$2" "$work/$1.log" | sed "s/^/  $1: /"
 }
+
+started=() # process ids
+# background LOG COMMAND…: starts a program whose output goes to a log; $pid is its process.
+background() {
+  local log=$1
+  shift
+  printf '\n$ %s >%s.log &\n' "$*" "$log"
+  : >"$work/$log.log" # before anything reads it
+  "$@" >"$work/$log.log" 2>&1 &
+  pid=$!
+  started+=("$pid")
+}
+stop() {
+  kill "$1" 2>/dev/null || true
+  wait "$1" 2>/dev/null || true
+}
+
+# finish ends the programs, the service last, which was the first. What failed is the last line.
+finish() {
+  local result=$? i
+  trap - EXIT
+  for ((i = ${#started[@]} - 1; i >= 0; i--)); do
+    stop "${started[i]}"
+  done
+  if [ "$result" != 0 ] && [ -s "$work/service.log" ]; then
+    echo "The end of the service's log:" >&2
+    tail -n 40 "$work/service.log" >&2
+  fi
+  rm -rf "$work"
+  [ -z "$failure" ] || printf '✗ %s\n' "$failure" >&2
+  exit "$result"
+}
+trap finish EXIT
+set -E
+trap 'failure="line $LINENO: $BASH_COMMAND"' ERR
+trap 'exit 130' INT TERM PIPE

@@ -32,32 +32,13 @@ becomes() {
   say "$query is $want"
 }
 
-service=
-finish() {
-  local result=$?
-  trap - EXIT
-  if [ "$service" ]; then
-    kill "$service" 2>/dev/null || true
-    wait "$service" 2>/dev/null || true
-  fi
-  if [ "$result" != 0 ] && [ -s "$work/service.log" ]; then
-    echo "The service said:" >&2
-    tail -n 40 "$work/service.log" >&2
-  fi
-  rm -rf "$work"
-  exit "$result"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM PIPE
-
 part 'A service, which this machine joins'
 echo 'Building muster and a game server.'
 mkdir -p "$work/build"
 (cd "$root" && go build -o "$work/bin/" ./cmd/muster && go build -o "$work/build/" ./examples/arena/server)
 PATH=$work/bin:$PATH
-printf '\n$ muster dev --no-sample --listen 127.0.0.1:0 --gateway-listen "" --data %s &\n' "$work/data"
-muster dev --no-sample --log-level info --listen 127.0.0.1:0 --gateway-listen '' --data "$work/data" >"$work/service.log" 2>&1 &
-service=$!
+background service muster dev --no-sample --log-level info --listen 127.0.0.1:0 --gateway-listen '' --data "$work/data"
+service=$pid
 ready() { [ -s "$work/data/muster.env" ] || ! kill -0 "$service" 2>/dev/null; }
 within "$patience" ready && kill -0 "$service" 2>/dev/null || fail 'the service did not start'
 unset AWS_PROFILE AWS_SESSION_TOKEN

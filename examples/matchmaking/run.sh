@@ -43,39 +43,6 @@ becomes() {
 ticket_becomes() { becomes "$2" 'TicketList[0].Status' describe-matchmaking --ticket-ids "$1" && say "ticket $1 is $2"; }
 placement_becomes() { becomes "$2" GameSessionPlacement.Status describe-game-session-placement --placement-id "$1" && say "placement $1 is $2"; }
 
-# ---- The end ------------------------------------------------------------------
-
-started=() # process ids
-stop() {
-  kill "$1" 2>/dev/null || true
-  wait "$1" 2>/dev/null || true
-}
-finish() {
-  local result=$? i
-  trap - EXIT
-  for ((i = ${#started[@]} - 1; i >= 0; i--)); do
-    stop "${started[i]}"
-  done
-  if [ "$result" != 0 ] && [ -s "$work/service.log" ]; then
-    echo "The service said:" >&2
-    tail -n 40 "$work/service.log" >&2
-  fi
-  rm -rf "$work"
-  exit "$result"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM PIPE
-
-# background LOG COMMAND…: starts a program whose output goes to a log; $pid is its process.
-background() {
-  local log=$1
-  shift
-  printf '\n$ %s >%s.log &\n' "$*" "$log"
-  "$@" >"$work/$log.log" 2>&1 &
-  pid=$!
-  started+=("$pid")
-}
-
 # ---- A service, and where its events go ---------------------------------------
 
 part 'A service, and where its events go'
@@ -301,6 +268,7 @@ printf '\n$ curl --aws-sigv4 aws:amz:%s:gamelift --user … %s/v1/events\n' "$AW
 sed 's/^/  /' "$work/feed"
 [ -z "$(ids <"$work/feed" | uniq -d)" ] || fail 'the feed has an event twice'
 all_sent() {
+  signed /v1/events >"$work/feed" # once more: it may have had a later event
   [ "$(verified all)" = "$(ids <"$work/feed")" ] && [ "$(verified placements)" = "$(of "$placements")" ] && [ "$(verified matches)" = "$(of "$matches")" ]
 }
 within "$patience" all_sent || fail "the webhooks have not had the events of the feed: $(cat "$work/webhooks.log")"

@@ -60,36 +60,6 @@ becomes() {
   within "$patience" is "$@" || fail "$query of $* never was $want"
 }
 
-# ---- The end ------------------------------------------------------------------
-
-started=() # process ids
-finish() {
-  local result=$? i
-  trap - EXIT
-  for ((i = ${#started[@]} - 1; i >= 0; i--)); do # the service last
-    kill "${started[i]}" 2>/dev/null || true
-    wait "${started[i]}" 2>/dev/null || true
-  done
-  if [ "$result" != 0 ] && [ -s "$work/service.log" ]; then
-    echo "The service said:" >&2
-    tail -n 20 "$work/service.log" >&2
-  fi
-  rm -rf "$work"
-  exit "$result"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM PIPE
-
-# background LOG COMMAND…: starts a program whose output goes to a log; $pid is its process.
-background() {
-  local log=$1
-  shift
-  printf '\n$ %s >%s.log &\n' "$*" "$log"
-  "$@" >"$work/$log.log" 2>&1 &
-  pid=$!
-  started+=("$pid")
-}
-
 # ---- A service with a person and a role ---------------------------------------
 
 part 'A service with a person and a role'
