@@ -53,7 +53,7 @@ func (e *Engine) publish(ctx context.Context, msg *nats.Msg,
 		return nil, err
 	}
 	if e.cfg.clustered() {
-		patient, cancel := context.WithTimeout(ctx, patience)
+		patient, cancel := context.WithTimeout(ctx, e.patience())
 		defer cancel()
 		ctx = patient
 	}

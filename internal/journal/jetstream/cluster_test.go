@@ -111,8 +111,7 @@ func (c *testCluster) journal(i, shard int) journal.Journal {
 // ask for records behind the end; no new leader needs that long to apply so few.
 const contractWait = 2 * time.Second
 
-// busyWait is how long it waits there for an acknowledgement: three nodes that share a busy machine need more than an
-// election takes.
+// busyWait is how long a call waits there: three nodes that share a busy machine need more than an election takes.
 const busyWait = time.Minute
 
 // The contract holds for replicas, too. Each test has a shard of its own, and goes

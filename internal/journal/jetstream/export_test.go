@@ -229,9 +229,9 @@ func DeleteUntidily(t *testing.T, b journal.Bucket, key string, revision uint64)
 }
 
 // WithWaits returns a configuration whose engine waits less long for acknowledged messages that a leader lacks, and
-// longer for the acknowledgement of a record.
-func WithWaits(c Config, state, acknowledgement time.Duration) Config {
-	c.stateWait, c.appendWait = state, acknowledgement
+// longer for all else.
+func WithWaits(c Config, state, patience time.Duration) Config {
+	c.stateWait, c.patience = state, patience
 	return c
 }
 

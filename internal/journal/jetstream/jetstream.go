@@ -80,8 +80,8 @@ type Config struct {
 	// syncs it at the end.
 	Bulk bool
 
-	stateWait  time.Duration // see stateWith; tests shorten it, 0: patience
-	appendWait time.Duration // see publishSurely; tests lengthen it, 0: patience
+	stateWait time.Duration // see stateWith; tests shorten it, 0: patience
+	patience  time.Duration // how long a call waits; tests lengthen it, 0: patience
 }
 
 // An Engine is an embedded JetStream server and the connection to it. Its methods are safe for concurrent use; Close is

@@ -25,13 +25,16 @@ const (
 	answerTime = time.Second
 )
 
+// patience is how long a call waits. Tests lengthen it.
+func (e *Engine) patience() time.Duration { return cmp.Or(e.cfg.patience, patience) }
+
 // patiently sends a request to a stream's leader. In a cluster it retries for the time of an election: there may be no
 // leader, and a lost leader does not answer.
 func patiently[T any](ctx context.Context, e *Engine, ask func(context.Context) (T, error)) (T, error) {
 	if !e.cfg.clustered() {
 		return ask(ctx)
 	}
-	for limit := time.Now().Add(patience); ; {
+	for limit := time.Now().Add(e.patience()); ; {
 		asking, cancel := context.WithTimeout(ctx, answerTime)
 		answer, err := ask(asking)
 		cancel()
@@ -65,7 +68,7 @@ func notYet(err error) error { return fmt.Errorf("%w: %s", nats.ErrTimeout, err.
 // stateWith asks a stream's leader for the stream's state. If that ends before an acknowledged message, a cluster's
 // leader is asked again, for at most patience: a new leader may not have applied all of its log.
 func (e *Engine) stateWith(ctx context.Context, s jetstream.Stream, seq uint64) (jetstream.StreamState, error) {
-	for limit := time.Now().Add(cmp.Or(e.cfg.stateWait, patience)); ; {
+	for limit := time.Now().Add(cmp.Or(e.cfg.stateWait, e.patience())); ; {
 		info, err := e.info(ctx, s)
 		if err != nil {
 			return jetstream.StreamState{}, fmt.Errorf("stream info: %w", err)

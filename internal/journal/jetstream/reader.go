@@ -119,19 +119,22 @@ func (j *shardJournal) get(ctx context.Context, seq uint64) ([]byte, error) {
 	return r.Data, nil
 }
 
-// fromLeader gets a message from the leader of a stream. Source: NATS JetStream API, $JS.API.STREAM.MSG.GET.
+// fromLeader gets a message from the leader of a stream.
 func (e *Engine) fromLeader(ctx context.Context, stream string, q question) (journal.Stored, error) {
+	return patiently(ctx, e, func(ctx context.Context) (journal.Stored, error) { return e.ask(ctx, stream, q) })
+}
+
+// ask is one attempt of fromLeader. Source: NATS JetStream API, $JS.API.STREAM.MSG.GET.
+func (e *Engine) ask(ctx context.Context, stream string, q question) (journal.Stored, error) {
 	request, err := json.Marshal(q)
 	if err != nil {
 		return journal.Stored{}, err
 	}
-	return patiently(ctx, e, func(ctx context.Context) (journal.Stored, error) {
-		msg, err := e.conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, request)
-		if err != nil {
-			return journal.Stored{}, err
-		}
-		return decodeStored(msg.Data)
-	})
+	msg, err := e.conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, request)
+	if err != nil {
+		return journal.Stored{}, err
+	}
+	return decodeStored(msg.Data)
 }
 
 // decodeStored decodes the message of a response. Source: NATS JetStream API, stream_msg_get_response.

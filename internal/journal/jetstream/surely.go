@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ const ackTime = 500 * time.Millisecond
 // arrives. The record cannot be stored twice, because only one record can follow the last one. If there is one, its
 // data shows whether it is this one: records of two writers differ. The outcome is unknown only after patience.
 func (j *shardJournal) publishSurely(ctx context.Context, last uint64, data []byte) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(j.engine.cfg.appendWait, patience))
+	ctx, cancel := context.WithTimeout(ctx, j.engine.patience())
 	defer cancel()
 	unknown := error(nil) // why an earlier attempt may have succeeded
 	for {
@@ -54,9 +53,12 @@ func (j *shardJournal) publishSurely(ctx context.Context, last uint64, data []by
 // stored reports whether the record with this number contains this data; known is false if there is none, or if that is
 // not certain: it may be in flight.
 func (j *shardJournal) stored(ctx context.Context, seq uint64, data []byte) (stored, known bool) {
-	have, err := j.get(ctx, seq)
+	// One attempt with a long timeout: there is a leader, and the largest record takes a busy machine a while.
+	reading, cancel := context.WithTimeout(ctx, j.engine.patience()/2)
+	defer cancel()
+	have, err := j.engine.ask(reading, j.name, question{Seq: seq})
 	if err == nil {
-		return bytes.Equal(have, data), true
+		return bytes.Equal(have.Data, data), true
 	}
 	if !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, false
