@@ -1,6 +1,10 @@
 package session
 
-import "context"
+import (
+	"context"
+
+	"github.com/muster-gg/muster/internal/life"
+)
 
 // JoinSession creates a player session and connects the player to the game: it returns when the game server has
 // accepted the player. The event Reserved is published before. Afterwards Connection returns the player's connection. A
@@ -32,18 +36,18 @@ func (c *Client) beginGame(op, name string) (*work, error) {
 	defer c.game.mu.Unlock()
 	r := &record{name: name}
 	if last, ok := c.game.records[""]; ok && last.lost() {
-		last.move(Destroying)
-		last.move(NoSession)
+		last.do(life.Destroy)
+		last.do(life.Release)
 		delete(c.game.records, "")
 		close(last.gone)
 		r.line = last.line
 	}
-	return c.game.add(op, "", r, Starting)
+	return c.game.add(op, "", r, life.Start)
 }
 
 // lost reports whether the connection to the game has ended by itself.
 func (r *record) lost() bool {
-	if r.state != InProgress {
+	if r.state() != InProgress {
 		return false
 	}
 	select {
@@ -83,7 +87,7 @@ func (c *Client) LeaveSession(ctx context.Context) error {
 		check: func() error {
 			c.game.mu.Lock()
 			defer c.game.mu.Unlock()
-			if r = c.game.records[""]; r != nil && r.state != Destroying {
+			if r = c.game.records[""]; r != nil && r.state() != Destroying {
 				first = true
 				c.game.beginDestroying(r, errLeft)
 			}
@@ -116,7 +120,7 @@ func (c *Client) Current() (Reservation, bool) {
 func (c *Client) line() line {
 	c.game.mu.Lock()
 	defer c.game.mu.Unlock()
-	if r, ok := c.game.records[""]; ok && r.state == InProgress {
+	if r, ok := c.game.records[""]; ok && r.state() == InProgress {
 		return r.line
 	}
 	return line{}

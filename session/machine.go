@@ -1,51 +1,16 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/muster-gg/muster/internal/life"
 )
 
-// graph lists the states that may follow each state.
-var graph = map[State][]State{
-	NoSession:  {Creating, Starting},
-	Creating:   {Pending, NoSession, Destroying},
-	Pending:    {Starting, Destroying},
-	Starting:   {InProgress, Pending, Ended, NoSession, Destroying},
-	InProgress: {Ending, Destroying},
-	Ending:     {Ended, Destroying},
-	Ended:      {Starting, Destroying},
-	Destroying: {NoSession},
-}
-
-// allowed lists the states in which each call is possible.
-var allowed = map[string][]State{
-	"Create":           {NoSession},
-	"Join":             {NoSession},
-	"Start":            {Pending, Ended},
-	"Update":           {Pending, InProgress},
-	"End":              {InProgress},
-	"Destroy":          {Creating, Pending, Starting, InProgress, Ending, Ended},
-	"RegisterPlayer":   {Creating, Pending, Starting, InProgress, Ending, Ended},
-	"UnregisterPlayer": {Creating, Pending, Starting, InProgress, Ending, Ended},
-}
-
-// permit rejects a call that is not possible in a state.
-func permit(op, name string, state State) error {
-	switch {
-	case slices.Contains(allowed[op], state):
-		return nil
-	case state == NoSession:
-		return &StateError{op, name, state, ErrNotFound}
-	case op == "Create", op == "Join":
-		return &StateError{op, name, state, ErrExists}
-	default:
-		return &StateError{Op: op, Name: name, State: state}
-	}
-}
-
-// A machine moves sessions through the states of graph. A client has two: one for its named sessions, and one for the
+// A machine moves sessions through their states. A client has two: one for its named sessions, and one for the
 // game of JoinSession and of matches, whose key is "".
 type machine struct {
 	client *Client
@@ -59,74 +24,70 @@ func newMachine(c *Client) *machine { return &machine{client: c, records: make(m
 // A work is a call in progress, which keeps its session in a state between two others.
 type work struct {
 	record *record
-	back   State           // the state after a failure
 	over   context.Context // canceled by Destroy and LeaveSession
 	end    context.CancelCauseFunc
 	done   chan struct{} // closed when the call has released everything but late
 
-	destroyed bool // Destroy or LeaveSession has interrupted it
-	late      line // connected nevertheless; the call that has interrupted the work closes it
+	interrupted bool // by Destroy or LeaveSession; set by settle
+	late        line // connected nevertheless; the call that has interrupted the work closes it
 }
 
-// begin moves to a state between two others.
-func (r *record) begin(through State) *work {
-	w := &work{record: r, back: r.state, done: make(chan struct{})}
+// begin begins a call that keeps the session in a state between two others.
+func (r *record) begin(c life.Command) *work {
+	w := &work{record: r, done: make(chan struct{})}
 	w.over, w.end = context.WithCancelCause(context.Background())
 	r.work = w
-	r.move(through)
+	r.do(c)
 	return w
 }
 
-func (r *record) move(to State) {
-	r.log.Debug(stateChanged, "session", r.name, "from", r.state, "to", to)
-	r.state = to
+// do changes the state; false if that is not possible.
+func (r *record) do(c life.Command) bool {
+	from := r.state()
+	ok := r.life.Do(c)
+	if ok {
+		r.log.Debug("session state changed", "session", r.name, "from", from, "to", r.state())
+	}
+	return ok
 }
 
-// stateChanged is the log message of a move.
-const stateChanged = "session state changed"
-
-// enter begins a call for the session of that name. m.mu is held.
-func (m *machine) enter(op, name string) (*record, error) {
+// enter returns the session of that name, in which a command must be possible. m.mu is held.
+func (m *machine) enter(op, name string, c life.Command) (*record, error) {
 	r, ok := m.records[name]
 	if !ok {
-		return nil, permit(op, name, NoSession)
+		return nil, &StateError{op, name, NoSession, ErrNotFound}
 	}
-	return r, permit(op, name, r.state)
+	return r, r.permit(op, c)
 }
 
-// add adds a session in a state between two others. m.mu is held.
-func (m *machine) add(op, key string, r *record, through State) (*work, error) {
+// add adds a session, and begins the call that adds it. m.mu is held.
+func (m *machine) add(op, key string, r *record, c life.Command) (*work, error) {
 	if other, ok := m.records[key]; ok {
-		return nil, permit(op, r.name, other.state)
+		return nil, &StateError{op, r.name, other.state(), ErrExists}
 	}
-	r.key, r.log, r.state, r.players, r.gone = key, m.client.cfg.Log, NoSession, make(map[string]bool),
-		make(chan struct{})
+	r.key, r.log, r.players, r.gone = key, m.client.cfg.Log, make(map[string]bool), make(chan struct{})
 	r.beacon = new(announcement)
 	m.records[key] = r
-	return r.begin(through), nil
+	return r.begin(c), nil
 }
 
 // settle ends a work, successful or not, and returns the error of its call. An interrupted work changes nothing. After
 // an error the caller releases what the work has reserved.
-func (m *machine) settle(w *work, to State, err error, apply func(*record)) error {
+func (m *machine) settle(w *work, err error, apply func(*record)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := w.record
-	switch {
-	case w.destroyed && err == nil:
-		return context.Cause(w.over)
-	case w.destroyed:
-		return err
+	r, outcome := w.record, life.Done
+	if err != nil {
+		outcome = life.Fail
+	}
+	if w.interrupted = !r.do(outcome); w.interrupted {
+		return cmp.Or(err, context.Cause(w.over))
 	}
 	r.work = nil
 	w.end(nil)
 	if err == nil {
 		apply(r)
-		r.move(to)
-		return nil
-	}
-	r.move(w.back)
-	if w.back == NoSession {
+	} else if r.state() == NoSession {
 		delete(m.records, r.key)
 	}
 	return err
@@ -137,8 +98,8 @@ func (m *machine) settle(w *work, to State, err error, apply func(*record)) erro
 // no other goroutine can wait for the end of the connection before the callback has returned.
 func (m *machine) settleLine(ctx context.Context, w *work, l line, err error) error {
 	unneeded := l
-	err = m.settle(w, InProgress, err, func(r *record) { unneeded, r.line = r.line, l })
-	if w.destroyed {
+	err = m.settle(w, err, func(r *record) { unneeded, r.line = r.line, l })
+	if w.interrupted {
 		w.late = l
 		return err
 	}
@@ -148,9 +109,8 @@ func (m *machine) settleLine(ctx context.Context, w *work, l line, err error) er
 
 // beginDestroying moves a session to Destroying and interrupts its work with a cause. m.mu is held.
 func (m *machine) beginDestroying(r *record, cause error) {
-	r.move(Destroying)
+	r.do(life.Destroy)
 	if r.work != nil {
-		r.work.destroyed = true
 		r.work.end(cause)
 	}
 }
@@ -164,7 +124,7 @@ func (m *machine) destroyRecord(ctx context.Context, r *record) error {
 	err := r.closeLines(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r.move(NoSession)
+	r.do(life.Release)
 	delete(m.records, r.key)
 	close(r.gone)
 	return err
@@ -224,7 +184,7 @@ func (m *machine) close(ctx context.Context) {
 	m.mu.Lock()
 	var destroying []*record
 	for _, r := range m.records {
-		if r.state != Destroying { // by another Close
+		if r.state() != Destroying { // by another Close
 			m.beginDestroying(r, errClosed)
 			destroying = append(destroying, r)
 		}

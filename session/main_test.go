@@ -51,6 +51,9 @@ func (w *world) end(t *testing.T) {
 	if err := w.Close(context.Background()); err != nil {
 		t.Error("Close:", err)
 	}
+	if all := w.Named().All(); len(all) != 0 {
+		t.Errorf("sessions are left: %v", all)
+	}
 	if n := w.connector.Open(); n != 0 {
 		t.Errorf("%d connections are left", n)
 	}

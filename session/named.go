@@ -78,7 +78,7 @@ func (n *NamedSessions) address(op, name string, port func(*record) int) (string
 	}
 	place := r.line.place
 	if place.IPAddress == "" && place.DNSName == "" {
-		return "", &StateError{Op: op, Name: name, State: r.state}
+		return "", &StateError{Op: op, Name: name, State: r.state()}
 	}
 	return address(place.DNSName, place.IPAddress, port(r)), nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/internal/life"
 )
 
 // Create adds a session that the player owns, in state Pending. It does not call the service; Start does. On the local
@@ -26,20 +28,20 @@ func (n *NamedSessions) Create(ctx context.Context, name string, settings Settin
 			}
 			r.open()
 			n.mu.Lock()
-			w, err = n.add(op, name, r, Creating)
+			w, err = n.add(op, name, r, life.Create)
 			n.mu.Unlock()
 			if err != nil || settings.IsLANMatch {
 				return err
 			}
 			defer close(w.done)
-			return n.settle(w, Pending, nil, func(*record) {})
+			return n.settle(w, nil, func(*record) {})
 		},
 		do: func(ctx context.Context, _ OpID) (none, error) {
 			if !settings.IsLANMatch {
 				return none{}, nil
 			}
 			defer close(w.done)
-			return none{}, n.announce(ctx, op, w, Pending)
+			return none{}, n.announce(ctx, op, w)
 		},
 	}.runErr(ctx, n.client)
 }
@@ -53,7 +55,7 @@ func (n *NamedSessions) lan(op string) error {
 }
 
 // announce makes this program the host of a session on the local network and settles the work.
-func (n *NamedSessions) announce(ctx context.Context, op string, w *work, to State) error {
+func (n *NamedSessions) announce(ctx context.Context, op string, w *work) error {
 	ctx, release := until(ctx, w.over)
 	defer release()
 	r := w.record
@@ -73,7 +75,7 @@ func (n *NamedSessions) announce(ctx context.Context, op string, w *work, to Sta
 		err = interruption(ctx, op)
 	}
 	var before line
-	err = n.settle(w, to, failure(ctx, op, err), func(r *record) {
+	err = n.settle(w, failure(ctx, op, err), func(r *record) {
 		r.fellBack = r.fellBack || !r.settings.IsLANMatch
 		before, r.line, r.settings.IsLANMatch = r.line, here, true
 	})

@@ -1,6 +1,10 @@
 package session
 
-import "context"
+import (
+	"context"
+
+	"github.com/muster-gg/muster/internal/life"
+)
 
 // Update replaces the settings of a session that is Pending or InProgress. On the local network the session is then
 // announced with them; the service is not notified.
@@ -16,7 +20,7 @@ func (n *NamedSessions) Update(ctx context.Context, name string, settings Settin
 			}
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			if r, err = n.enter(op, name); err == nil && !r.mayBe(settings.IsLANMatch) {
+			if r, err = n.enter(op, name, life.Update); err == nil && !r.mayBe(settings.IsLANMatch) {
 				err = Errorf(op, ErrInvalid,
 					"IsLANMatch cannot be changed: destroy session %q and create it again", name)
 			}
@@ -33,11 +37,11 @@ func (n *NamedSessions) replace(op string, r *record, settings Settings) error {
 		defer n.mu.Unlock()
 		next := *r
 		next.replace(settings)
-		return next.advert(), permit(op, r.name, r.state)
+		return next.advert(), r.permit(op, life.Update)
 	}, func() error {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		if err := permit(op, r.name, r.state); err != nil {
+		if err := r.permit(op, life.Update); err != nil {
 			return err
 		}
 		r.replace(settings)
@@ -55,16 +59,16 @@ func (n *NamedSessions) End(ctx context.Context, name string) error {
 		check: func() error {
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			r, err := n.enter(op, name)
+			r, err := n.enter(op, name, life.End)
 			if err == nil {
-				w = r.begin(Ending)
+				w = r.begin(life.End)
 			}
 			return err
 		},
 		do: func(context.Context, OpID) (none, error) {
 			defer close(w.done)
 			n.advertise(w.record)
-			return none{}, n.settle(w, Ended, nil, func(*record) {})
+			return none{}, n.settle(w, nil, func(*record) {})
 		},
 	}.runErr(ctx, n.client)
 }
@@ -81,7 +85,7 @@ func (n *NamedSessions) Destroy(ctx context.Context, name string) error {
 		check: func() (err error) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			if r, err = n.enter(op, name); err == nil {
+			if r, err = n.enter(op, name, life.Destroy); err == nil {
 				n.beginDestroying(r, errDestroyed)
 			}
 			return err
@@ -118,7 +122,7 @@ func (n *NamedSessions) players(op, name, playerID string, change func(*record) 
 			}
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			if r, err = n.enter(op, name); err != nil {
+			if r, err = n.enter(op, name, life.Register); err != nil {
 				return err
 			}
 			return change(r)

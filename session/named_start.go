@@ -5,6 +5,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+
+	"github.com/muster-gg/muster/internal/life"
 )
 
 // Start begins the game of a session. At the service it creates a game session and connects the player to it; then the
@@ -23,12 +25,12 @@ func (n *NamedSessions) Start(ctx context.Context, name string) error {
 		check: func() (err error) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			if r, err = n.enter(op, name); err != nil {
+			if r, err = n.enter(op, name, life.Start); err != nil {
 				return err
 			}
 			if r.settings.IsLANMatch || !r.hosting {
-				r.move(Starting)
-				r.move(InProgress)
+				r.do(life.Start)
+				r.do(life.Done)
 				return nil
 			}
 			if offline = n.offline(); !offline {
@@ -36,7 +38,7 @@ func (n *NamedSessions) Start(ctx context.Context, name string) error {
 					func() error { return n.client.connector(op) })
 			}
 			if err == nil {
-				w = r.begin(Starting)
+				w = r.begin(life.Start)
 			}
 			return err
 		},
@@ -47,7 +49,7 @@ func (n *NamedSessions) Start(ctx context.Context, name string) error {
 			}
 			defer close(w.done)
 			if offline {
-				return none{}, n.announce(ctx, op, w, InProgress)
+				return none{}, n.announce(ctx, op, w)
 			}
 			return none{}, n.host(ctx, id, op, w)
 		},
@@ -65,7 +67,7 @@ func (n *NamedSessions) host(ctx context.Context, id OpID, op string, w *work) e
 	l, err := n.client.connect(ctx, id, op, reserve{make: create, hosted: true})
 	if n.fallback(ctx, err) {
 		n.client.cfg.Log.Warn("announcing session on the local network", "session", w.record.name, "error", err)
-		return n.announce(ctx, op, w, InProgress)
+		return n.announce(ctx, op, w)
 	}
 	return n.settleLine(ctx, w, l, err)
 }
@@ -114,7 +116,7 @@ func (n *NamedSessions) Join(ctx context.Context, name string, found SearchResul
 			}
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			w, err = n.add(op, name, found.record(name), Starting)
+			w, err = n.add(op, name, found.record(name), life.Start)
 			return err
 		},
 		do: func(ctx context.Context, id OpID) (none, error) {

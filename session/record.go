@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+
+	"github.com/muster-gg/muster/internal/life"
 )
 
 // A record is a session of a machine, whose mu guards it, except for the fields that never change.
@@ -16,7 +18,7 @@ type record struct {
 	ownerName string
 	hosting   bool // it was created here, not joined
 
-	state       State
+	life        life.Life
 	settings    Settings
 	openPublic  int
 	openPrivate int
@@ -87,7 +89,7 @@ func (r *record) advert() Advert {
 		SessionID: r.line.place.SessionID, OwnerID: r.ownerID, OwnerName: r.ownerName, Name: r.settings.title(),
 		Port: r.line.place.Port, BuildID: r.settings.BuildUniqueID,
 		Connections: r.settings.NumPublicConnections, OpenConnections: r.openPublic,
-		Joinable:   r.openPublic > 0 && (r.state != InProgress || r.settings.AllowJoinInProgress),
+		Joinable:   r.openPublic > 0 && (r.state() != InProgress || r.settings.AllowJoinInProgress),
 		Properties: r.settings.published(),
 	}
 }
@@ -111,7 +113,7 @@ type NamedSession struct {
 
 func (r *record) snapshot() NamedSession {
 	return NamedSession{
-		Name: r.name, State: r.state, Settings: r.settings.clone(),
+		Name: r.name, State: r.state(), Settings: r.settings.clone(),
 		OwnerID: r.ownerID, OwnerName: r.ownerName, Hosting: r.hosting,
 		OpenPublic: r.openPublic, OpenPrivate: r.openPrivate,
 		Players: slices.Sorted(maps.Keys(r.players)), Place: r.line.place,

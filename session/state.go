@@ -1,6 +1,10 @@
 package session
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/muster-gg/muster/internal/life"
+)
 
 // A State is the state of a named session, of the game that the player is in, of a search, or of the tracker of a
 // ticket.
@@ -24,6 +28,28 @@ const (
 	Tracking     State = "Tracking"     // a ticket is being tracked
 	NotSearching State = "NotSearching" // no search is running
 )
+
+// state returns the state of the session's life by its public name.
+func (r *record) state() State {
+	switch s := r.life.State(); s {
+	case life.None, life.Destroyed:
+		return NoSession
+	default:
+		return State(s)
+	}
+}
+
+// permit rejects a call whose command is not possible.
+func (r *record) permit(op string, c life.Command) error {
+	switch {
+	case r.life.Allows(c):
+		return nil
+	case r.state() == NoSession: // since the call has begun
+		return &StateError{op, r.name, NoSession, ErrNotFound}
+	default:
+		return &StateError{Op: op, Name: r.name, State: r.state()}
+	}
+}
 
 // A StateError reports a call that is not possible in the current state. The call has changed nothing. For errors.Is it
 // is ErrState, and also ErrNotFound for a named session that does not exist, or ErrExists for one that should not.
