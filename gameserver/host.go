@@ -10,6 +10,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/muster-gg/muster/internal/life"
 	"github.com/muster-gg/muster/session"
 )
 
@@ -69,7 +70,7 @@ type Host struct {
 	initialized bool
 	subscribers []*SessionCallbacks
 	session     *GameSession // nil before there is one
-	status      session.Status
+	life        life.Life
 	err         error // see Err
 }
 
@@ -83,7 +84,7 @@ func NewHost(cfg Config) *Host {
 	ending, beginEnd := context.WithCancel(context.Background())
 	return &Host{
 		cfg: cfg, log: cfg.Log, clock: cfg.Clock, server: New(cfg), players: newRoster(cfg),
-		ending: ending, beginEnd: beginEnd, done: make(chan struct{}), status: session.StatusNotSet,
+		ending: ending, beginEnd: beginEnd, done: make(chan struct{}),
 	}
 }
 
@@ -154,7 +155,7 @@ func (h *Host) SessionConfig() (SessionConfig, bool) {
 	if h.session == nil {
 		return SessionConfig{Status: session.StatusNotSet, StatusReason: noReason}, false
 	}
-	return sessionConfig(*h.session, h.status), true
+	return sessionConfig(*h.session, h.life.State()), true
 }
 
 // CertificatePath is the file with the certificate that the players' connections are to be encrypted with; "" if the

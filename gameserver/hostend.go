@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/muster-gg/muster/session"
+	"github.com/muster-gg/muster/internal/life"
 )
 
 // HandleDestroySession begins the end of the process and returns at once: for the network layer when it shuts down, and
@@ -64,11 +64,10 @@ func (h *Host) isEnding() bool { return h.ending.Err() != nil }
 func (h *Host) terminate(reason string, cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.server == nil || h.isEnding() {
+	if h.server == nil || !h.life.Do(life.Destroy) {
 		return
 	}
 	h.beginEnd()
-	h.status = session.StatusTerminating
 	go h.end(reason, cause, h.initialized) // done is closed by it, which Wait waits for
 }
 
@@ -93,7 +92,8 @@ func (h *Host) end(reason string, cause error, initialized bool) {
 	h.running.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.err, h.status = cause, session.StatusTerminated
+	h.err = cause
+	h.life.Do(life.Release)
 }
 
 // destroyBegin has the game server prepare for the end. The other callbacks have the same time to return.

@@ -3,7 +3,7 @@ package gameserver
 import (
 	"cmp"
 
-	"github.com/muster-gg/muster/session"
+	"github.com/muster-gg/muster/internal/life"
 )
 
 // create begins the game session. It is a job of the callbacks' sequence.
@@ -35,23 +35,19 @@ func (h *Host) create(gs GameSession) {
 func (h *Host) begin(gs GameSession) (SessionConfig, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.isEnding() {
+	if !h.life.Do(life.Start) {
 		return SessionConfig{}, false
 	}
-	gs.Status = "" // from here on h.status counts
-	h.session, h.status = &gs, session.StatusActivating
-	return sessionConfig(gs, h.status), true
+	gs.Status = "" // from here on h.life counts
+	h.session = &gs
+	return sessionConfig(gs, h.life.State()), true
 }
 
 // activated stores that players may join; false if the process is ending.
 func (h *Host) activated() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.isEnding() {
-		return false
-	}
-	h.status = session.StatusActive
-	return true
+	return h.life.Do(life.Done)
 }
 
 // update calls the callbacks about a change of the game session. It is a job of the callbacks' sequence, so that the
@@ -72,7 +68,7 @@ func (h *Host) update(u GameSessionUpdate) {
 func (h *Host) changed(u *GameSessionUpdate) (SessionConfig, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.isEnding() || h.session == nil {
+	if !h.life.Allows(life.Update) {
 		return SessionConfig{}, false
 	}
 	gs := &u.GameSession
@@ -82,7 +78,7 @@ func (h *Host) changed(u *GameSessionUpdate) (SessionConfig, bool) {
 		return SessionConfig{}, false
 	}
 	gs.FleetID = cmp.Or(gs.FleetID, h.session.FleetID)
-	return sessionConfig(*gs, h.status), true
+	return sessionConfig(*gs, h.life.State()), true
 }
 
 // refresh replaces the data of the game session. Its status stays that of the Host.

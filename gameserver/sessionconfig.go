@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 
+	"github.com/muster-gg/muster/internal/life"
 	"github.com/muster-gg/muster/session"
 )
 
@@ -18,9 +19,9 @@ type SessionConfig = session.SessionConfig
 // noReason is the reason of the status of a session. Source: O3DE, AzFramework SessionStatusReason.
 const noReason = "NotSet"
 
-// sessionConfig is a game session as callbacks get it. known is its status on this side: the service tells none to some
-// SDKs.
-func sessionConfig(gs GameSession, known session.Status) SessionConfig {
+// sessionConfig is a game session as callbacks get it. The state on this side counts if the service has sent no status,
+// as it does to some SDKs.
+func sessionConfig(gs GameSession, state life.State) SessionConfig {
 	properties := maps.Clone(gs.GameProperties)
 	if properties == nil {
 		properties = map[string]string{}
@@ -29,7 +30,7 @@ func sessionConfig(gs GameSession, known session.Status) SessionConfig {
 		SessionProperties: properties, MatchmakingData: gs.MatchmakerData, SessionID: gs.GameSessionID,
 		SessionName: gs.Name, DNSName: gs.DNSName, IPAddress: gs.IPAddress,
 		MaxPlayer: max(gs.MaximumPlayerSessionCount, 0), FleetID: gs.FleetID, Location: gs.Location,
-		Status: cmp.Or(statuses[gs.Status], known, session.StatusNotSet), StatusReason: noReason,
+		Status: cmp.Or(statuses[gs.Status], states[state]), StatusReason: noReason,
 	}
 	if gs.Port > 0 && gs.Port <= math.MaxUint16 {
 		c.Port = gs.Port
@@ -41,4 +42,10 @@ func sessionConfig(gs GameSession, known session.Status) SessionConfig {
 var statuses = map[string]session.Status{
 	"ACTIVE": session.StatusActive, "ACTIVATING": session.StatusActivating,
 	"TERMINATED": session.StatusTerminated, "TERMINATING": session.StatusTerminating, "ERROR": session.StatusError,
+}
+
+// states has the status for each state of a Host.
+var states = map[life.State]session.Status{
+	life.None: session.StatusNotSet, life.Starting: session.StatusActivating, life.InProgress: session.StatusActive,
+	life.Destroying: session.StatusTerminating, life.Destroyed: session.StatusTerminated,
 }
