@@ -1,7 +1,8 @@
 // Command fleetclient is a game client with the sessions of a fleet by their ids, as O3DE has them: package session
 // searches them by the API of Amazon GameLift Servers, creates one if none has a free slot, and joins it. Client.Async
-// makes the calls, as in a game that draws frames meanwhile. Its game is examples/arena: a line that is typed is said
-// to the others; the end of the input leaves.
+// makes the calls, as in a game that draws frames meanwhile. With -queue a queue creates the session, and with -match
+// the matchmaker does, for players who accept. Its game is examples/arena: a line that is typed is said to the others;
+// the end of the input leaves.
 //
 // Run muster dev, whose sample game servers are arenas, and then, in two terminals with the variables of its
 // muster.env,
@@ -25,25 +26,30 @@ import (
 )
 
 func main() {
-	fleet := flag.String("fleet", os.Getenv("MUSTER_SAMPLE_FLEET_ID"), "id of the fleet")
-	player := flag.String("player", "", "id of the player; empty for a random one")
+	var o options
+	flag.StringVar(&o.fleet, "fleet", os.Getenv("MUSTER_SAMPLE_FLEET_ID"), "id of the fleet")
+	flag.StringVar(&o.queue, "queue", "", "name of a queue that creates a session, instead of a search in the fleet")
+	flag.StringVar(&o.configuration, "match", "", "name of a matchmaking configuration, instead of the fleet")
+	flag.StringVar(&o.player, "player", "", "id of the player; empty for a random one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *fleet, *player, os.Stdin, os.Stdout); err != nil {
+	if err := run(ctx, o, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "fleetclient:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
+type options struct{ fleet, queue, configuration, player string }
+
 // run plays until the end of the input, or of ctx. The variables of the AWS SDKs name the service and the access key.
-func run(ctx context.Context, fleet, player string, in io.Reader, out io.Writer) (err error) {
+func run(ctx context.Context, o options, in io.Reader, out io.Writer) (err error) {
 	p := &printer{to: out}
 	client := session.New(session.Config{
-		Remote: direct.New(direct.Config{}), Connector: connector(player, p), PlayerID: player,
+		Remote: direct.New(direct.Config{}), Connector: connector(o.player, p), PlayerID: o.player,
 	})
-	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }() // leaves
+	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
 	client.Subscribe(func(e session.Event) {
 		switch e := e.(type) {
 		case session.Reserved:
@@ -56,10 +62,14 @@ func run(ctx context.Context, fleet, player string, in io.Reader, out io.Writer)
 	if err := enter.Wait(ctx); err != nil {
 		return err
 	}
-	if err := join(ctx, client, fleet); err != nil {
+	if err := o.join(ctx, client); err != nil {
 		return err
 	}
-	return talk(ctx, client.Connection(), lines(in))
+	if place, ok := client.Current(); ok {
+		p.print("in %s", place.SessionID)
+	}
+	err = talk(ctx, client.Connection(), lines(in))
+	return errors.Join(err, client.LeaveSession(context.WithoutCancel(ctx)))
 }
 
 func outcome(err error) string {

@@ -80,14 +80,34 @@ type player struct {
 	ended chan error
 }
 
-// play runs the client and waits until it is in the game.
-func play(t *testing.T, fleet, name string) *player {
-	t.Helper()
+// launch runs the client.
+func launch(ctx context.Context, o options) *player {
 	in, says := io.Pipe()
 	p := &player{says: says, ended: make(chan error, 1)}
-	go func() { p.ended <- run(t.Context(), fleet, name, in, p) }()
-	mustertest.Eventually(t, name+" is in the game", func() bool { return p.has("JoinSession: done") })
+	go func() { p.ended <- run(ctx, o, in, p) }()
 	return p
+}
+
+// play runs the client and waits until it is in the game.
+func play(t *testing.T, o options) *player {
+	t.Helper()
+	p := launch(t.Context(), o)
+	p.joins(t)
+	return p
+}
+
+func (p *player) joins(t *testing.T) {
+	t.Helper()
+	mustertest.Eventually(t, "the player is in the game", func() bool { return p.has("in arn:") })
+}
+
+// leaves ends the input and waits for the end.
+func (p *player) leaves(t *testing.T) {
+	t.Helper()
+	_ = p.says.Close()
+	if err := <-p.ended; err != nil {
+		t.Error(err)
+	}
 }
 
 // TestEvening has one player create a session and another one find it. They talk, and
@@ -95,8 +115,8 @@ func play(t *testing.T, fleet, name string) *player {
 func TestEvening(t *testing.T) {
 	s, fleet := start(t)
 	arena(t, s, fleet)
-	ada := play(t, fleet, "ada")
-	bob := play(t, fleet, "bob")
+	ada := play(t, options{fleet: fleet, player: "ada"})
+	bob := play(t, options{fleet: fleet, player: "bob"})
 	if !ada.has("CreateSession: done") || bob.has("CreateSession") || !bob.has("a slot at 127.0.0.1:") {
 		t.Errorf("ada printed %s\nbob printed %s", &ada.text, &bob.text)
 	}
@@ -104,12 +124,8 @@ func TestEvening(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustertest.Eventually(t, "bob receives what ada says", func() bool { return bob.has(": hello\n") })
-	for _, p := range []*player{ada, bob} {
-		_ = p.says.Close()
-		if err := <-p.ended; err != nil {
-			t.Error(err)
-		}
-	}
+	ada.leaves(t)
+	bob.leaves(t)
 	found := mustertest.Call(t, s.Client.DescribeGameSessions, &gamelift.DescribeGameSessionsInput{FleetId: &fleet})
 	if len(found.GameSessions) != 1 {
 		t.Fatalf("there are %d game sessions", len(found.GameSessions))
@@ -126,11 +142,58 @@ func TestEvening(t *testing.T) {
 	})
 }
 
+// queue makes a queue of the fleet.
+func queue(t *testing.T, s *mustertest.Service, fleet string) *types.GameSessionQueue {
+	t.Helper()
+	in := &gamelift.DescribeFleetAttributesInput{FleetIds: []string{fleet}}
+	arn := mustertest.Call(t, s.Client.DescribeFleetAttributes, in).FleetAttributes[0].FleetArn
+	return mustertest.Call(t, s.Client.CreateGameSessionQueue, &gamelift.CreateGameSessionQueueInput{
+		Name: new("arenas"), Destinations: []types.GameSessionQueueDestination{{DestinationArn: arn}},
+	}).GameSessionQueue
+}
+
+// TestQueue has a queue create a session.
+func TestQueue(t *testing.T) {
+	s, fleet := start(t)
+	arena(t, s, fleet)
+	play(t, options{queue: *queue(t, s, fleet).Name, player: "ada"}).leaves(t)
+}
+
+// TestMatch has the matchmaker take two players into a session. A third one waits, and gives up.
+func TestMatch(t *testing.T) {
+	s, fleet := start(t)
+	arena(t, s, fleet)
+	mustertest.Call(t, s.Client.CreateMatchmakingRuleSet, &gamelift.CreateMatchmakingRuleSetInput{
+		Name: new("duel"), RuleSetBody: new(`{"ruleLanguageVersion": "1.0", "teams": [
+			{"name": "all", "minPlayers": 2, "maxPlayers": 2}]}`),
+	})
+	mustertest.Call(t, s.Client.CreateMatchmakingConfiguration, &gamelift.CreateMatchmakingConfigurationInput{
+		Name: new("duel"), RuleSetName: new("duel"), AcceptanceRequired: new(true),
+		AcceptanceTimeoutSeconds: new(int32(60)), RequestTimeoutSeconds: new(int32(120)),
+		GameSessionQueueArns: []string{*queue(t, s, fleet).GameSessionQueueArn},
+	})
+	duel := func(name string) options { return options{configuration: "duel", player: name} }
+	ada, bob := launch(t.Context(), duel("ada")), launch(t.Context(), duel("bob"))
+	ada.joins(t)
+	bob.joins(t)
+	ada.leaves(t)
+	bob.leaves(t)
+
+	ctx, stop := context.WithCancel(t.Context())
+	eve := launch(ctx, duel("eve"))
+	mustertest.Eventually(t, "eve has a ticket", func() bool { return eve.has("StartMatchmaking: done") })
+	stop()
+	if err := <-eve.ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("eve's program ended with %v", err)
+	}
+}
+
 // TestNoGame returns why there is no game.
 func TestNoGame(t *testing.T) {
 	_, fleet := start(t)
 	for id, want := range map[string]error{fleet: session.ErrUnavailable, "": session.ErrInvalid} {
-		if err := run(t.Context(), id, "ada", strings.NewReader(""), io.Discard); !errors.Is(err, want) {
+		err := run(t.Context(), options{fleet: id, player: "ada"}, strings.NewReader(""), io.Discard)
+		if !errors.Is(err, want) {
 			t.Errorf("fleet %q: %v, want %v", id, err, want)
 		}
 	}

@@ -1,6 +1,7 @@
-// Command sessionserver is a whole game server in two short files: package gameserver hosts the game session, package
+// Command sessionserver is a whole game server in three short files: package gameserver hosts the game session, package
 // gamenet connects the players, and package gamenet/handshake lets those in who have a player session. Its game is that
-// each message of a player is sent to all. It ends 10 s after its last player.
+// each message of a player is sent to all. It requests another player in place of one who has left a match, and ends
+// 10 s after its last player.
 //
 // Start a service with muster dev --no-sample, register a compute, and run
 //
@@ -11,7 +12,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -22,45 +22,79 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		slog.Error("game server failed", "error", err)
-		stop()
-		os.Exit(1)
-	}
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
 }
 
-func run(ctx context.Context, args []string) (err error) {
+// run hosts a game session and returns the exit status of the process.
+func run(ctx context.Context, args []string) int {
+	host := gameserver.NewHost(gameserver.Config{Log: slog.Default()})
+	if err := ready(ctx, host, args); err != nil {
+		slog.Error("game server failed", "error", err)
+		return 1
+	}
+	select {
+	case <-ctx.Done(): // Ctrl+C
+		_ = host.Close(context.WithoutCancel(ctx)) // returns host.Err
+	case <-host.Ending(): // the service asks for it, or the last player has left
+		<-host.Done()
+	}
+	slog.Info("ended", "error", host.Err())
+	return host.ExitCode()
+}
+
+// ready opens the port for players, and makes the process one that the service can use.
+func ready(ctx context.Context, host *gameserver.Host, args []string) error {
 	flags, err := gameserver.ParseArgs(args)
 	if err != nil {
 		return err
 	}
-	host := gameserver.NewHost(gameserver.Config{Log: slog.Default()})
 	room, err := open(ctx, host, flags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, room.close()) }()
-
-	_, err = host.Subscribe(gameserver.SessionCallbacks{
-		OnCreateSessionBegin: func(c gameserver.SessionConfig) bool {
-			slog.Info("game session begins", "name", c.SessionName,
-				"level", c.SessionProperties["level"], "players", c.MaxPlayer)
-			return true // your game: load the level
-		},
-		OnSessionHealthCheck:  func() bool { return true }, // your game: is it well?
-		OnDestroySessionBegin: func() bool { return room.close() == nil },
-	})
-	if err != nil {
+	if _, err := host.Subscribe(room.callbacks()); err != nil {
 		return err
 	}
 	if err := host.Init(ctx, flags.ServerParameters); err != nil {
 		return err
 	}
+	certificate, err := host.CertificatePath(ctx)
+	if err != nil {
+		return err
+	}
 	if err := host.NotifyProcessReady(ctx, room.port()); err != nil {
 		return host.Wait() // which returns err
 	}
-	slog.Info("ready", "players", room.network.Addr())
-	defer context.AfterFunc(ctx, host.HandleDestroySession)() // Ctrl+C
-	return host.Wait()
+	slog.Info("ready", "players", room.network.Addr(), "certificate", certificate,
+		"internal_certificate", host.InternalCertificatePath())
+	return nil
+}
+
+// callbacks are what the game does at each step of its game session.
+func (r *room) callbacks() gameserver.SessionCallbacks {
+	return gameserver.SessionCallbacks{
+		OnCreateSessionBegin: func(c gameserver.SessionConfig) bool {
+			slog.Info("game session begins", "name", c.SessionName,
+				"level", c.SessionProperties["level"], "players", c.MaxPlayer)
+			return true // your game: load the level
+		},
+		OnCreateSessionEnd: func() {
+			c, _ := r.host.SessionConfig()
+			slog.Info("players may join", "game_session", c.SessionID, "status", c.Status)
+		},
+		OnSessionHealthCheck: func() bool { return true }, // your game: is it well?
+		OnUpdateSessionBegin: func(_ gameserver.SessionConfig, reason gameserver.UpdateReason) {
+			slog.Info("game session changes", "reason", reason)
+		},
+		OnUpdateSessionEnd: func() {}, // your game: SessionConfig has the new players of the match
+		OnDestroySessionBegin: func() bool {
+			if at, ordered := r.host.Server().TerminationTime(); ordered {
+				slog.Info("the service ends the process", "by", at)
+			}
+			return r.close() == nil // your game: save it
+		},
+		OnDestroySessionEnd: func() { slog.Info("the service knows of the end") },
+	}
 }

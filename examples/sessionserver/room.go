@@ -22,6 +22,7 @@ type room struct {
 	admission *handshake.Server
 	network   *gamenet.ServerService
 	players   *gamenet.Group
+	refill    refill
 }
 
 // open opens the port for players.
@@ -29,7 +30,7 @@ func open(ctx context.Context, host *gameserver.Host, flags gameserver.Args) (*r
 	if !flags.HasPort {
 		flags.Port = defaultPort
 	}
-	r := &room{host: host, players: new(gamenet.Group)}
+	r := &room{host: host, players: new(gamenet.Group), refill: refill{host: host}}
 	var err error
 	r.admission, err = handshake.NewServer(handshake.ServerConfig{Version: version, Admit: r.admit, Resume: true})
 	if err != nil {
@@ -53,6 +54,7 @@ func (r *room) port() int { return r.network.Addr().(*net.TCPAddr).Port }
 // close sends the players away. When it returns nobody is there; their player sessions are given back.
 func (r *room) close() error {
 	r.admission.StopAdmitting()
+	r.refill.stop(context.Background())
 	return r.network.Close(context.Background()) // who does not hang up is cut off
 }
 
@@ -86,4 +88,5 @@ func (p *player) OnDisconnected(_ *gamenet.Session, cause error) {
 		return
 	}
 	_ = p.room.host.HandlePlayerLeaveSession(context.Background(), p.connection) // the Host logs what fails
+	p.room.refill.start(context.Background())
 }
