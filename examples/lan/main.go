@@ -1,5 +1,5 @@
-// Command lan hosts a game on the local network, or finds one and joins it. In one terminal, and in another one or on
-// another machine:
+// Command lan hosts a game on the local network, or finds one and joins it, by named sessions in the manner of Unreal.
+// In one terminal, and in another one or on another machine:
 //
 //	go run ./examples/lan -host Friday
 //	go run ./examples/lan
@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -14,12 +15,15 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"strconv"
 	"time"
 
-	"github.com/muster-gg/muster/gamenet"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/lan"
+)
+
+const (
+	game   = "game" // name of the session within this program
+	places = 8
 )
 
 func main() {
@@ -41,47 +45,83 @@ func main() {
 }
 
 // host lets players in, echoes what they say, and announces the session until ctx is done.
-func host(ctx context.Context, network *lan.Network, name string, out io.Writer) error {
-	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{
-		Address: ":0", NewHandler: func(*gamenet.Session) gamenet.Handler { return echo{} },
-	}})
+func host(ctx context.Context, network *lan.Network, name string, out io.Writer) (err error) {
+	e, err := newEcho(ctx)
 	if err != nil {
 		return err
 	}
-	if err := server.Start(ctx); err != nil {
+	defer func() { err = errors.Join(err, e.server.Close(context.WithoutCancel(ctx))) }()
+	client := session.New(session.Config{LAN: network, PlayerName: "the host",
+		ListenPort: e.server.Addr().(*net.TCPAddr).Port})
+	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
+	games := client.Named()
+	settings := session.Settings{
+		NumPublicConnections: places, IsLANMatch: true, ShouldAdvertise: true, AllowJoinInProgress: true,
+		Properties: map[string]string{session.PropertyName: name},
+	}
+	if err := games.Create(ctx, game, settings); err != nil {
 		return err
 	}
-	defer func() { _ = server.Close(context.WithoutCancel(ctx)) }()
-	beacon, err := network.Announce(ctx, session.Advert{
-		Name: name, OwnerName: "the host", Port: server.Addr().(*net.TCPAddr).Port,
-		Connections: 8, OpenConnections: 8, Joinable: true,
-	})
+	e.open(games)
+	if err := games.Start(ctx, game); err != nil {
+		return err
+	}
+	settings.Properties["level"] = "harbour" // searches find it from now on
+	if err := games.Update(ctx, game, settings); err != nil {
+		return err
+	}
+	address, err := games.ConnectString(game)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "hosting %s\n", name)
+	beacon, err := games.BeaconConnectString(game) // of an Unreal game; this one has none
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "hosting %s at %s, beacon %s\n", name, address, beacon)
 	<-ctx.Done()
-	return beacon.Close()
+	ctx = context.WithoutCancel(ctx)
+	for _, s := range games.All() {
+		err = errors.Join(err, games.End(ctx, s.Name), games.Destroy(ctx, s.Name))
+	}
+	return err
 }
 
 // search takes the first session that it finds and says hello there.
-func search(ctx context.Context, network *lan.Network, out io.Writer) error {
-	var found session.SearchResult
+func search(ctx context.Context, network *lan.Network, out io.Writer) (err error) {
+	p := &player{answer: make(chan string, 1)}
+	client := session.New(session.Config{LAN: network, Connector: p.connector()})
+	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }() // leaves
+	games := client.Named()
 	begun := time.Now()
-	err := network.Search(ctx, session.FindRequest{Stop: 1}, func(r session.SearchResult) { found = r })
+	stop := context.AfterFunc(ctx, func() { _ = games.CancelFind(context.Background()) }) // Ctrl+C
+	found, err := games.Find(context.WithoutCancel(ctx), session.FindRequest{LAN: true, Stop: 1})
+	stop()
+	took := time.Since(begun)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("no session found in %v", took.Round(time.Second))
+	}
 	if err != nil {
 		return err
 	}
-	if found.SessionID == "" {
-		return fmt.Errorf("no session found in %v", time.Since(begun).Round(time.Second))
+	if err := games.Join(ctx, game, found[0]); err != nil {
+		return err
 	}
-	address := net.JoinHostPort(found.IPAddress, strconv.Itoa(found.Port))
-	fmt.Fprintf(out, "found %s at %s after %v, ping %v\n", found.Name, address,
-		time.Since(begun).Round(time.Millisecond), found.Ping)
-	answer, err := hello(ctx, address)
+	address, err := games.ConnectString(game)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "joined, the host says %s\n", answer)
-	return err
+	joined, _ := games.Get(game)
+	fmt.Fprintf(out, "found %s at %s after %v, ping %v\n", joined.Settings.Properties[session.PropertyName], address,
+		took.Round(time.Millisecond), found[0].Ping)
+	connection := games.Connection(game)
+	select {
+	case answer := <-p.answer:
+		_, err = fmt.Fprintf(out, "joined, the host says %s\n", answer)
+		return err
+	case <-connection.Done():
+		return connection.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -32,14 +32,15 @@ func run(ctx context.Context, args []string) int {
 	host := gameserver.NewHost(gameserver.Config{Log: slog.Default()})
 	if err := ready(ctx, host, args); err != nil {
 		slog.Error("game server failed", "error", err)
+		_ = host.Close(context.WithoutCancel(ctx)) // reports the end, if the service knows of the process
 		return 1
 	}
 	select {
 	case <-ctx.Done(): // Ctrl+C
-		_ = host.Close(context.WithoutCancel(ctx)) // returns host.Err
+		host.HandleDestroySession()
 	case <-host.Ending(): // the service asks for it, or the last player has left
-		<-host.Done()
 	}
+	<-host.Done()
 	slog.Info("ended", "error", host.Err())
 	return host.ExitCode()
 }
