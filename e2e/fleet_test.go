@@ -55,11 +55,9 @@ type process struct {
 // A behaviour changes how a process behaves. The zero value of everything is a
 // good game server.
 type behaviour struct {
-	config   gameserver.Config
-	port     int         // for players; 0 is 7777
-	idle     bool        // never activates its game session
-	healthy  func() bool // nil: always
-	stubborn bool        // does not end when it is asked to
+	config gameserver.Config
+	port   int  // for players; 0 is 7777
+	idle   bool // never activates its game session
 }
 
 // launch starts a game server, which ends with the test.
@@ -78,7 +76,7 @@ func (s *service) launch(t testing.TB, params gameserver.ServerParameters, b beh
 		b.port = 7777
 	}
 	if err := p.ProcessReady(t.Context(), gameserver.ProcessParameters{
-		Port: b.port, OnHealthCheck: b.healthy,
+		Port: b.port,
 		OnStartGameSession: func(g gameserver.GameSession) {
 			if !b.idle {
 				report(t, "activate", p.ActivateGameSession(context.Background()))
@@ -88,9 +86,7 @@ func (s *service) launch(t testing.TB, params gameserver.ServerParameters, b beh
 		OnUpdateGameSession: func(u gameserver.GameSessionUpdate) { p.updated <- u },
 		OnProcessTerminate: func() {
 			close(p.terminate)
-			if !b.stubborn {
-				report(t, "end", p.ProcessEnding(context.Background()))
-			}
+			report(t, "end", p.ProcessEnding(context.Background()))
 		},
 	}); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package e2e
 import (
 	"errors"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,47 +138,6 @@ func TestLostProcessEndsAfterItsGrace(t *testing.T) {
 	if codes := s.eventCodes(t, fleet); !slices.Contains(codes, types.EventCodeServerProcessCrashed) {
 		t.Errorf("events: %v", codes)
 	}
-}
-
-func TestUnhealthyProcessEnds(t *testing.T) {
-	t.Parallel()
-	s := start(t, fakeTime)
-	fleet := s.newFleet(t)
-	var ill atomic.Bool
-	p := s.launch(t, s.newCompute(t, fleet, home, "pc"), behaviour{
-		config: gameserver.Config{Clock: s.clock}, healthy: func() bool { return !ill.Load() }, stubborn: true,
-	})
-	session := s.newActiveSession(t, fleet, home)
-	again := func() { // the next health report of the process
-		t.Helper()
-		before := s.heartbeats(t)
-		eventually(t, "a health report", func() bool {
-			s.advance(5 * time.Second)
-			return s.heartbeats(t) > before
-		})
-	}
-	eventually(t, "the first health report", func() bool { return s.heartbeats(t) == 1 })
-	for range 5 {
-		again()
-	}
-	if got := s.session(t, session).Status; got != types.GameSessionStatusActive {
-		t.Fatalf("a healthy process's game session is %s", got)
-	}
-	ill.Store(true)
-	for range 3 {
-		again()
-	}
-	s.awaitStatus(t, session, types.GameSessionStatusTerminated)
-	receive(t, "the order to end", p.terminate)
-	if codes := s.eventCodes(t, fleet); !slices.Contains(codes, types.EventCodeServerProcessTerminatedUnhealthy) {
-		t.Errorf("events: %v", codes)
-	}
-}
-
-// heartbeats counts the health reports that were answered.
-func (s *service) heartbeats(t testing.TB) float64 {
-	t.Helper()
-	return s.metric(t, `muster_server_process_actions_total{action="HeartbeatServerProcess",status="200"}`)
 }
 
 func TestSilentProcessEnds(t *testing.T) {

@@ -105,7 +105,7 @@ func (c *ClientService) keep(first context.Context, tried chan<- error) {
 		select {
 		case <-c.stop:
 			return
-		case <-c.cfg.Clock.After(c.backoff.pause(failures)):
+		case <-c.cfg.clock.After(c.backoff.pause(failures)):
 		}
 		session, err = c.connect(c.base)
 	}

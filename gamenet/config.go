@@ -59,8 +59,9 @@ type Config struct {
 	// Log receives the log; nil logs nothing. Errors of one kind are logged once a second at most, with the number of
 	// those suppressed in between. A recovered panic is never silent: if Log drops it, slog.Default() receives it.
 	Log *slog.Logger
-	// Clock drives the timers; nil for the system clock.
-	Clock clockwork.Clock
+
+	// clock drives the timers; nil for the system clock.
+	clock clockwork.Clock
 }
 
 // FullPolicy is the treatment of a packet sent when its session's queue is full.
@@ -134,8 +135,8 @@ func (c *Config) fill() {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.Clock == nil {
-		c.Clock = clockwork.NewRealClock()
+	if c.clock == nil {
+		c.clock = clockwork.NewRealClock()
 	}
 }
 

@@ -33,7 +33,7 @@ func (d *delayer) add(s *Session) {
 	d.sessions = append(d.sessions, s)
 	if !d.armed {
 		d.armed = true
-		d.service.cfg.Clock.AfterFunc(cmp.Or(d.service.cfg.FlushDelay, longestCork), d.fire)
+		d.service.cfg.clock.AfterFunc(cmp.Or(d.service.cfg.FlushDelay, longestCork), d.fire)
 	}
 }
 

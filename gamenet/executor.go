@@ -27,13 +27,14 @@ type ExecutorConfig struct {
 	// Limit is how many jobs may wait; negative for no limit, default 65,536. Post never blocks, so nothing else keeps
 	// players from filling the memory with jobs for a stuck room. A room that is merely busy stays far below.
 	Limit int
-	// Clock drives the timers; nil for the system clock.
-	Clock clockwork.Clock
 	// Log receives the panics of jobs; slog.Default() if it is nil or drops them.
 	Log *slog.Logger
 	// OnPanic is called after a job has panicked, in place of the rest of that job: it does not overlap other jobs and
 	// may do what they may, such as closing the executor. nil to only log the panic.
 	OnPanic func(*PanicError)
+
+	// clock drives the timers; nil for the system clock.
+	clock clockwork.Clock
 }
 
 // An Executor runs the jobs of one game object, such as a room, one after the other, so that the object needs no lock
@@ -110,7 +111,7 @@ const (
 func NewExecutor(cfg ExecutorConfig) *Executor {
 	e := &Executor{
 		limit:   cmp.Or(cfg.Limit, defaultExecutorLimit),
-		clock:   cfg.Clock,
+		clock:   cfg.clock,
 		log:     cfg.Log,
 		onPanic: cfg.OnPanic,
 		idle:    make(chan struct{}),

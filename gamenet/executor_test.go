@@ -412,7 +412,7 @@ func (a *alarm) Stop() bool {
 
 func TestExecutorOneAlarm(t *testing.T) {
 	clock := &alarms{Clock: clockwork.NewFakeClock()}
-	e := gamenet.NewExecutor(gamenet.ExecutorConfig{Clock: clock})
+	e := gamenet.NewExecutor(gamenet.ExecutorConfig{}.WithClock(clock))
 	var timers []*gamenet.Timer
 	for i := range 100 {
 		timers = append(timers, e.After(time.Duration(i+1)*time.Second, func() {}))
@@ -713,8 +713,8 @@ func TestExecutorSlice(t *testing.T) {
 	for _, chain := range []bool{false, true} {
 		t.Run(fmt.Sprint("chain=", chain), func(t *testing.T) {
 			clock := clockwork.NewFakeClock()
-			busy := gamenet.NewExecutor(gamenet.ExecutorConfig{Clock: clock})
-			other := gamenet.NewExecutor(gamenet.ExecutorConfig{Clock: clock})
+			busy := gamenet.NewExecutor(gamenet.ExecutorConfig{}.WithClock(clock))
+			other := gamenet.NewExecutor(gamenet.ExecutorConfig{}.WithClock(clock))
 			var ran, seen atomic.Int64
 			seen.Store(-1)
 			var job func()

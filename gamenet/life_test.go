@@ -63,7 +63,7 @@ func TestIdleTimeout(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	seen := newDiary()
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), IdleTimeout: time.Minute,
-		PingInterval: -1, Clock: clock}})
+		PingInterval: -1, clock: clock}})
 	if err := clock.BlockUntilContext(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestVanishedPeer(t *testing.T) {
 	clock := clockwork.NewFakeClock() // stands still: the test looks instead of the watch
 	seen := newDiary()
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), PingInterval: 10 * time.Second,
-		IdleTimeout: 30 * time.Second, Clock: clock}})
+		IdleTimeout: 30 * time.Second, clock: clock}})
 	vanished := answering(t, dial(t, server), false)
 	gone := await(t, "a session", seen.onOpen)
 	awaitTurn(gone)
@@ -147,7 +147,7 @@ func TestLostPeerByDefault(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%T", side, c.codec), func(t *testing.T) {
 				clock := clockwork.NewFakeClock()
 				seen := newDiary()
-				cfg := Config{NewHandler: always(seen), Codec: c.codec, Clock: clock}
+				cfg := Config{NewHandler: always(seen), Codec: c.codec, clock: clock}
 				peer := lostPeer(t, side, cfg)
 				s := await(t, "the session", seen.onOpen)
 				awaitTurn(s)
@@ -248,7 +248,7 @@ func TestIdleTimeoutOfBusyHandler(t *testing.T) {
 	clock := clockwork.NewFakeClock() // never advances: the test calls look
 	entered, release := make(chan *Session), make(chan struct{})
 	seen := newDiary()
-	server := startServer(t, ServerConfig{Config: Config{Clock: clock, NewHandler: always(&script{
+	server := startServer(t, ServerConfig{Config: Config{clock: clock, NewHandler: always(&script{
 		connected:    func(s *Session) { entered <- s; <-release },
 		packet:       seen.OnPacket,
 		disconnected: seen.OnDisconnected,
@@ -276,7 +276,7 @@ func TestRTT(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	seen := newDiary()
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), PingInterval: time.Hour,
-		Clock: clock}})
+		clock: clock}})
 	conn := dial(t, server)
 	s := await(t, "the session", seen.onOpen)
 	s.ping(clock.Now())
@@ -314,7 +314,7 @@ func TestFirstPacketTimeout(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	seen := newDiary()
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FirstPacketTimeout: 8 * time.Second,
-		PingInterval: -1, Clock: clock}})
+		PingInterval: -1, clock: clock}})
 	if err := clock.BlockUntilContext(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ func TestFirstPacketIsTheGames(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	seen := newDiary()
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FirstPacketTimeout: 8 * time.Second,
-		PingInterval: 2 * time.Second, Clock: clock}})
+		PingInterval: 2 * time.Second, clock: clock}})
 	if err := clock.BlockUntilContext(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -400,7 +400,7 @@ func TestCloseTimeout(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	seen := newDiary()
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), CloseTimeout: 7 * time.Second,
-		Clock: clock}})
+		clock: clock}})
 	conn := dial(t, server)
 	s := await(t, "the session", seen.onOpen)
 	s.Disconnect(Reason{})
@@ -424,7 +424,7 @@ func TestFlushDelay(t *testing.T) {
 	const delay, packets = 5 * time.Millisecond, 40
 	clock := clockwork.NewFakeClock()
 	written, seen := new(writes), newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FlushDelay: delay, Clock: clock,
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FlushDelay: delay, clock: clock,
 		Metrics: written}})
 	clock.Advance(time.Second)
 	conn := dial(t, server)
@@ -476,7 +476,7 @@ func TestFlushDelayIsCutShort(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	seen := newDiary()
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FlushDelay: time.Hour,
-		Clock: clock}})
+		clock: clock}})
 	conn := dial(t, server)
 	s := await(t, "the session", seen.onOpen)
 	for range 4 {

@@ -97,10 +97,10 @@ func (s *Session) received(n int) {
 	case m == nil:
 		s.packetsIn.Add(uint64(s.deliver()))
 	default:
-		began := s.service.cfg.Clock.Now()
+		began := s.service.cfg.clock.Now()
 		packets := s.deliver()
 		s.packetsIn.Add(uint64(packets))
-		m.Received(n, packets, s.service.cfg.Clock.Since(began))
+		m.Received(n, packets, s.service.cfg.clock.Since(began))
 	}
 }
 
@@ -162,7 +162,7 @@ func (s *Session) control(p Packet) {
 func (s *Session) pong(payload []byte) {
 	sent := s.watched.pinged.Load()
 	if len(payload) == pingSize && sent != 0 && binary.LittleEndian.Uint64(payload) == uint64(sent) {
-		s.watched.rtt.Store(max(int64(1), s.service.cfg.Clock.Now().UnixNano()-sent))
+		s.watched.rtt.Store(max(int64(1), s.service.cfg.clock.Now().UnixNano()-sent))
 	}
 }
 
@@ -216,8 +216,8 @@ func (s *Session) receivedDatagram(b []byte) {
 			s.handler.OnPacket(s, p)
 			return
 		}
-		began := cfg.Clock.Now()
+		began := cfg.clock.Now()
 		s.handler.OnPacket(s, p)
-		cfg.Metrics.Received(len(b), 1, cfg.Clock.Since(began))
+		cfg.Metrics.Received(len(b), 1, cfg.clock.Since(began))
 	})
 }

@@ -121,7 +121,7 @@ func (s *ServerService) accept(listener Listener) {
 		s.report("accept failed", err)
 		pause = min(max(2*pause, 5*time.Millisecond), longest)
 		select {
-		case <-s.cfg.Clock.After(pause):
+		case <-s.cfg.clock.After(pause):
 		case <-s.stop:
 			return
 		}

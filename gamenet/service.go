@@ -48,7 +48,7 @@ func (s *service) init(cfg Config, most int) {
 	default:
 		s.foreign = true
 	}
-	s.began = cfg.Clock.Now()
+	s.began = cfg.clock.Now()
 	s.delay.service = s
 	s.sessions = make(map[uint64]*Session)
 	s.stop, s.closed = make(chan struct{}), make(chan struct{})
@@ -71,7 +71,7 @@ func (s *service) begin() error {
 }
 
 // elapsed returns the time since init, in nanoseconds.
-func (s *service) elapsed() int64 { return int64(s.cfg.Clock.Since(s.began)) }
+func (s *service) elapsed() int64 { return int64(s.cfg.clock.Since(s.began)) }
 
 // Count returns the number of sessions. It includes sessions in a handshake, which Sessions leaves out. A session
 // counts until its OnDisconnected has returned.
@@ -309,7 +309,7 @@ type reported struct {
 // report logs a failure, unless one of its kind was logged within the last second.
 func (s *service) report(kind string, err error) {
 	const interval = time.Second
-	now := s.cfg.Clock.Now()
+	now := s.cfg.clock.Now()
 	r := &s.reporter
 	r.mu.Lock()
 	last := r.kinds[kind]

@@ -168,7 +168,7 @@ func (s *Session) disconnect(cause error, reason Reason) {
 	}
 	s.out.mu.Lock()
 	if s.out.state != outboxEnded {
-		s.linger = s.service.cfg.Clock.AfterFunc(s.service.cfg.CloseTimeout, func() { s.cut(cause) })
+		s.linger = s.service.cfg.clock.AfterFunc(s.service.cfg.CloseTimeout, func() { s.cut(cause) })
 	}
 	s.out.mu.Unlock()
 	s.finishWriting()
@@ -239,7 +239,7 @@ func (s *Session) run(ctx context.Context) {
 	}
 	connected = true
 	s.call(func() { // Sessions includes it from here on, and this callback is the first
-		s.watched.opened(s.service.cfg.Clock.Now())
+		s.watched.opened(s.service.cfg.clock.Now())
 		s.handler.OnConnected(s)
 	})
 	defer s.startDatagrams()()
@@ -260,7 +260,7 @@ func (s *Session) drain(cause error) {
 	if stopped == nil {
 		return
 	}
-	limit := s.service.cfg.Clock.NewTimer(s.service.cfg.CloseTimeout)
+	limit := s.service.cfg.clock.NewTimer(s.service.cfg.CloseTimeout)
 	defer limit.Stop()
 	select {
 	case <-stopped: // also when the session is cut

@@ -30,7 +30,7 @@ func (w *watched) opened(now time.Time) { w.since.Store(now.UnixNano()) }
 
 // watch checks all sessions periodically for timeouts and pings, so that receiving only sets a flag instead of a timer.
 func (s *service) watch(stop <-chan struct{}) {
-	ticker := s.cfg.Clock.NewTicker(s.watchStep())
+	ticker := s.cfg.clock.NewTicker(s.watchStep())
 	defer ticker.Stop()
 	var sessions []*Session // used again in each step
 	for {

@@ -29,8 +29,6 @@ type Config struct {
 	// rejects the process itself, for example because it took it for dead, the attempts end after two minutes in any
 	// case. See Done.
 	ReconnectLimit time.Duration
-	// Clock drives the timers; nil for the real one.
-	Clock clockwork.Clock
 	// Getenv reads the environment; nil for os.Getenv.
 	Getenv func(string) string
 
@@ -52,6 +50,9 @@ type Config struct {
 	DestroyLimit time.Duration
 	// DrainLimit is how long the end may take to end the player sessions of connected players; 0: 10 s.
 	DrainLimit time.Duration
+
+	// clock drives the timers; nil for the real one.
+	clock clockwork.Clock
 }
 
 // fill sets what is missing.
@@ -62,8 +63,8 @@ func (c *Config) fill() {
 	if c.Trace == nil {
 		c.Trace = func(Message) {}
 	}
-	if c.Clock == nil {
-		c.Clock = clockwork.NewRealClock()
+	if c.clock == nil {
+		c.clock = clockwork.NewRealClock()
 	}
 	if c.Getenv == nil {
 		c.Getenv = os.Getenv

@@ -83,7 +83,7 @@ func NewHost(cfg Config) *Host {
 	cfg.ResumeLimit = max(cmp.Or(cfg.ResumeLimit, resumeLimit), 0)
 	ending, beginEnd := context.WithCancel(context.Background())
 	return &Host{
-		cfg: cfg, log: cfg.Log, clock: cfg.Clock, server: New(cfg), players: newRoster(cfg),
+		cfg: cfg, log: cfg.Log, clock: cfg.clock, server: New(cfg), players: newRoster(cfg),
 		ending: ending, beginEnd: beginEnd, done: make(chan struct{}),
 	}
 }

@@ -28,9 +28,9 @@ func newHost(t *testing.T, s *service, change func(*gameserver.Config)) *hosted 
 	t.Helper()
 	h := &hosted{t: t, s: s, clock: clockwork.NewFakeClock(), log: new(logBuffer)}
 	cfg := gameserver.Config{
-		Clock: h.clock, Getenv: noEnvironment, EmptyLimit: -1,
+		Getenv: noEnvironment, EmptyLimit: -1,
 		Log: slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	}
+	}.WithClock(h.clock)
 	if change != nil {
 		change(&cfg)
 	}

@@ -2,7 +2,9 @@ package gameserver_test
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,5 +113,103 @@ func TestReservationsKeepTheHost(t *testing.T) {
 	mustertest.Eventually(t, "the end", logged(`reason="the last player has left"`))
 	if err := host.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A pulse counts the health reports of a game server, and moves the clock from one to the next.
+type pulse struct {
+	clock          *clockwork.FakeClock
+	sent, answered atomic.Int32
+}
+
+// trace is the game server's Config.Trace.
+func (p *pulse) trace(m gameserver.Message) {
+	switch report := strings.Contains(m.Text, "HeartbeatServerProcess"); {
+	case report && m.Sent:
+		p.sent.Add(1)
+	case report:
+		p.answered.Add(1)
+	}
+}
+
+// next waits for another report. The clock stands while one is under way.
+func (p *pulse) next(t *testing.T) {
+	t.Helper()
+	seen := p.answered.Load()
+	mustertest.Eventually(t, "a health report", func() bool {
+		if p.answered.Load() > seen {
+			return true
+		}
+		if p.sent.Load() == seen {
+			p.clock.Advance(5 * time.Second)
+		}
+		return false
+	})
+}
+
+// TestUnhealthyProcess: the service ends a process and its game session after three bad health reports in a row, not
+// before, and does not wait for the process, which ends in order.
+func TestUnhealthyProcess(t *testing.T) {
+	beat := &pulse{clock: clockwork.NewFakeClockAt(time.Now())}
+	s := mustertest.Start(t, func(c *muster.Config) { c.Clock, c.ClockSkew = beat.clock, 24*time.Hour })
+	fleet := s.Fleet("custom-home")
+	host := gameserver.NewHost(gameserver.Config{Getenv: noEnvironment, Trace: beat.trace}.WithClock(beat.clock))
+	var ill, ended atomic.Bool
+	var complaints atomic.Int32
+	terminated := make(chan struct{})
+	if _, err := host.Subscribe(gameserver.SessionCallbacks{
+		OnSessionHealthCheck: func() bool {
+			if ill.Load() {
+				complaints.Add(1)
+			}
+			return !ill.Load()
+		},
+		OnDestroySessionBegin: func() bool { <-terminated; return true },
+		OnDestroySessionEnd:   func() { ended.Store(true) },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { host.HandleDestroySession(); <-host.Done(); host.Server().Wait() })
+	if err := host.Init(t.Context(), s.Compute(fleet, "custom-home", "host-1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := host.NotifyProcessReady(t.Context(), 7777); err != nil {
+		t.Fatal(err)
+	}
+	made := mustertest.Call(s, s.Client.CreateGameSession, &gamelift.CreateGameSessionInput{
+		FleetId: &fleet, Location: new("custom-home"), MaximumPlayerSessionCount: new(int32(2)),
+	})
+	awaitStatus := func(want types.GameSessionStatus) {
+		t.Helper()
+		mustertest.Eventually(t, "the game session is "+string(want), func() bool {
+			out := mustertest.Call(s, s.Client.DescribeGameSessions,
+				&gamelift.DescribeGameSessionsInput{GameSessionId: made.GameSession.GameSessionId})
+			return out.GameSessions[0].Status == want
+		})
+	}
+	awaitStatus(types.GameSessionStatusActive)
+	for range 5 {
+		beat.next(t)
+	}
+	ill.Store(true)
+	for range 3 {
+		select {
+		case <-host.Ending():
+			t.Fatalf("the process was ended after %d bad reports", complaints.Load())
+		default:
+		}
+		beat.next(t)
+	}
+	receive(t, "the order to end", host.Ending())
+	awaitStatus(types.GameSessionStatusTerminated)
+	close(terminated)
+	if err := host.Wait(); err != nil || !ended.Load() || host.ExitCode() != 0 || complaints.Load() != 3 {
+		t.Errorf("ended with %v after %d bad reports", err, complaints.Load())
+	}
+	events := mustertest.Call(s, s.Client.DescribeFleetEvents, &gamelift.DescribeFleetEventsInput{FleetId: &fleet}).Events
+	if !slices.ContainsFunc(events, func(e types.Event) bool {
+		return e.EventCode == types.EventCodeServerProcessTerminatedUnhealthy
+	}) {
+		t.Errorf("events: %v", events)
 	}
 }

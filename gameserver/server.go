@@ -45,7 +45,7 @@ type Server struct {
 func New(cfg Config) *Server {
 	cfg.fill()
 	return &Server{
-		cfg: cfg, log: cfg.Log, clock: cfg.Clock, refreshes: make(chan refreshPush, 1), done: make(chan struct{}),
+		cfg: cfg, log: cfg.Log, clock: cfg.clock, refreshes: make(chan refreshPush, 1), done: make(chan struct{}),
 		stop: func() {}, changed: make(chan struct{}), sockets: make(map[*socket]struct{}),
 		pending: make(map[string]chan reply),
 	}

@@ -237,9 +237,9 @@ func connect(t *testing.T, s *service, change func(*gameserver.Config)) (*gamese
 	clock := clockwork.NewFakeClock()
 	log := new(logBuffer)
 	cfg := gameserver.Config{
-		Clock: clock, Getenv: noEnvironment,
-		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	}
+		Getenv: noEnvironment,
+		Log:    slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}.WithClock(clock)
 	if change != nil {
 		change(&cfg)
 	}

@@ -110,7 +110,7 @@ func (c *Client) cleanup(ctx context.Context) (context.Context, func()) {
 // limit is context.WithTimeout by the client's clock.
 func (c *Client) limit(ctx context.Context, d time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := c.cfg.Clock.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
+	timer := c.cfg.clock.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
 	return ctx, func() {
 		timer.Stop()
 		cancel(nil)

@@ -43,10 +43,11 @@ type Config struct {
 	// CleanupTimeout limits the release of a reservation or a connection after a failed or canceled call; default 5 s.
 	CleanupTimeout time.Duration
 
-	// Clock drives the timers; nil for the real one.
-	Clock clockwork.Clock
 	// Log receives what is returned to no caller; nil: no log, except that slog.Default receives panics of subscribers.
 	Log *slog.Logger
+
+	// clock drives the timers; nil for the real one.
+	clock clockwork.Clock
 }
 
 // fill sets the defaults.
@@ -60,8 +61,8 @@ func (c *Config) fill() {
 	if c.ListenIP == "" {
 		c.ListenIP = localIP()
 	}
-	if c.Clock == nil {
-		c.Clock = clockwork.NewRealClock()
+	if c.clock == nil {
+		c.clock = clockwork.NewRealClock()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

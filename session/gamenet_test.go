@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"net"
-	"runtime"
 	"strconv"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/gamenet"
 	"github.com/muster-gg/muster/gamenet/handshake"
@@ -162,51 +161,79 @@ func TestGamenetConnects(t *testing.T) {
 // TestGamenetLostServer: a connection with the defaults ends when the server sends nothing any more, as after a cut
 // cable.
 func TestGamenetLostServer(t *testing.T) {
-	release := make(chan struct{})
-	door, err := handshake.NewServer(handshake.ServerConfig{Version: 1, Admit: func(
-		context.Context, *gamenet.Session, handshake.Hello,
-	) (handshake.Admission, error) {
-		return handshake.Admission{Handler: blocked(release)}, nil
-	}})
-	must(t, err)
-	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0",
-		NewHandler: door.NewHandler, PingInterval: -1}})
-	must(t, err)
-	must(t, server.Start(t.Context()))
-	defer func() { must(t, server.Close(context.Background())) }()
-	defer close(release)
+	synctest.Test(t, func(t *testing.T) {
+		wire := &cable{accepted: make(chan gamenet.Conn), closed: make(chan struct{})}
+		door, err := handshake.NewServer(handshake.ServerConfig{Version: 1, Admit: func(
+			context.Context, *gamenet.Session, handshake.Hello,
+		) (handshake.Admission, error) {
+			return handshake.Admission{Handler: silent{}}, nil
+		}})
+		must(t, err)
+		server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Transport: wire,
+			NewHandler: door.NewHandler, PingInterval: -1}})
+		must(t, err)
+		must(t, server.Start(t.Context()))
+		defer func() { must(t, server.Close(context.Background())) }()
 
-	clock := clockwork.NewFakeClock()
-	connector := speaking(1)
-	connector.Config.Clock = clock
-	conn, err := connector.Connect(t.Context(), reservationAt(t, server.Addr()))
-	must(t, err)
-	start := clock.Now()
-	for ended := false; !ended; {
-		must(t, clock.BlockUntilContext(t.Context(), 1))
-		clock.Advance(time.Second)
-		select {
-		case <-conn.Done():
-			ended = true
-		default:
-			runtime.Gosched()
+		connector := speaking(1)
+		connector.Config.Transport = wire
+		conn, err := connector.Connect(t.Context(), reservationAt(t, server.Addr()))
+		must(t, err)
+		wire.cut.Store(true)
+		start := time.Now()
+		<-conn.Done()
+		if err := conn.Err(); !errors.Is(err, gamenet.ErrIdle) {
+			t.Error("the connection ended because of", err)
 		}
-	}
-	if err := conn.Err(); !errors.Is(err, gamenet.ErrIdle) {
-		t.Error("the connection ended because of", err)
-	}
-	if silent := clock.Since(start); silent < 30*time.Second {
-		t.Errorf("it ended after %v", silent)
-	}
-	must(t, conn.Close(t.Context()))
+		if silent := time.Since(start); silent < 30*time.Second {
+			t.Errorf("it ended after %v", silent)
+		}
+		must(t, conn.Close(t.Context()))
+	})
 }
 
-// A blocked handler does not return from OnConnected until its channel is closed, so that nothing is received.
-type blocked chan struct{}
+// A cable is a transport in memory. Once it is cut, the client's bytes are lost.
+type cable struct {
+	accepted chan gamenet.Conn
+	closed   chan struct{}
+	cut      atomic.Bool
+}
 
-func (b blocked) OnConnected(*gamenet.Session)            { <-b }
-func (blocked) OnPacket(*gamenet.Session, gamenet.Packet) {}
-func (blocked) OnDisconnected(*gamenet.Session, error)    {}
+func (c *cable) Listen(context.Context, string) (gamenet.Listener, error) { return c, nil }
+
+func (c *cable) Accept() (gamenet.Conn, error) {
+	select {
+	case conn := <-c.accepted:
+		return conn, nil
+	case <-c.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (c *cable) Close() error { close(c.closed); return nil }
+
+func (*cable) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7777} }
+
+func (c *cable) Dial(context.Context, string) (gamenet.Conn, error) {
+	near, far := net.Pipe()
+	c.accepted <- cableEnd{far, new(atomic.Bool)}
+	return cableEnd{near, &c.cut}, nil
+}
+
+// A cableEnd is one end of a connection.
+type cableEnd struct {
+	net.Conn
+	cut *atomic.Bool
+}
+
+func (e cableEnd) Write(b []byte) (int, error) {
+	if e.cut.Load() {
+		return len(b), nil
+	}
+	return e.Conn.Write(b)
+}
+
+func (e cableEnd) CloseWrite() error { return e.Close() }
 
 // TestGamenetRefusals checks the errors for the refusals of a server.
 func TestGamenetRefusals(t *testing.T) {

@@ -224,7 +224,7 @@ func TestJoinFails(t *testing.T) {
 // A search at the service ends after Config.FindTimeout.
 func TestFindTimeout(t *testing.T) {
 	clock := clockwork.NewFakeClock()
-	w := newWorld(t, func(c *session.Config) { c.Clock = clock })
+	w := newWorld(t, func(c *session.Config) { *c = c.WithClock(clock) })
 	held := w.service.Hold("Find")
 	op := w.Async(t.Context(), func(ctx context.Context) error {
 		_, err := w.Named().Find(ctx, session.FindRequest{})

@@ -153,7 +153,7 @@ func (t *tracker) run(ctx context.Context) {
 
 // pause waits before the next request.
 func (t *tracker) pause(ctx context.Context) {
-	timer := t.client.cfg.Clock.NewTimer(t.wait)
+	timer := t.client.cfg.clock.NewTimer(t.wait)
 	defer timer.Stop()
 	select {
 	case <-timer.Chan():
@@ -169,12 +169,12 @@ func (t *tracker) resetWait() { t.wait = min(firstWait, t.client.cfg.PollInterva
 // fetch returns the current ticket; from a provider that reports changes, the ended one.
 func (t *tracker) fetch(ctx context.Context) (last Ticket, err error) {
 	if t.watch {
-		began := t.client.cfg.Clock.Now()
+		began := t.client.cfg.clock.Now()
 		err = t.matchmaker.(TicketWatcher).WatchTicket(ctx, t.ticketID, func(ticket Ticket) {
 			last = ticket
 			t.see(ticket)
 		})
-		if t.client.cfg.Clock.Since(began) >= t.client.cfg.PollInterval {
+		if t.client.cfg.clock.Since(began) >= t.client.cfg.PollInterval {
 			t.resetWait() // the stream was usable
 		}
 		if !errors.Is(err, ErrUnsupported) {

@@ -24,7 +24,7 @@ const ticketID = "t-1"
 func newTrackedWorld(t *testing.T, polled bool) *trackedWorld {
 	w := &trackedWorld{clock: clockwork.NewFakeClock(), polled: polled}
 	w.world = newWorld(t, func(c *session.Config) {
-		c.Clock = w.clock
+		*c = c.WithClock(w.clock)
 		c.Remote.(*sessiontest.Service).NoWatch = polled
 	})
 	_, err := w.StartMatchmaking(t.Context(), session.StartMatchmakingRequest{

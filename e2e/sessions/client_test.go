@@ -7,13 +7,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
-	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/gameserver"
@@ -69,7 +66,7 @@ var clientItems = []item{
 	},
 	{
 		52, "readiness and health of a game server",
-		"NotifyProcessReady: refused before Init, then ready at the service; three bad health checks end the process",
+		"NotifyProcessReady: refused before Init, then ready at the service; the health check is reported",
 		checkHealth,
 	},
 	{
@@ -429,50 +426,16 @@ func (w *world) visit() (id string) {
 	return id
 }
 
-// A pulse counts the health reports of a game server, and moves the clock from one
-// to the next.
-type pulse struct {
-	clock          *clockwork.FakeClock
-	sent, answered atomic.Int32
-}
-
-// trace is the game server's Config.Trace.
-func (p *pulse) trace(m gameserver.Message) {
-	switch report := strings.Contains(m.Text, "HeartbeatServerProcess"); {
-	case report && m.Sent:
-		p.sent.Add(1)
-	case report:
-		p.answered.Add(1)
-	}
-}
-
-// next waits for another report. The clock stands while one is under way.
-func (p *pulse) next(t *testing.T) {
-	t.Helper()
-	seen := p.answered.Load()
-	eventually(t, "a health report", func() bool {
-		if p.answered.Load() > seen {
-			return true
-		}
-		if p.sent.Load() == seen {
-			p.clock.Advance(5 * time.Second)
-		}
-		return false
-	})
-}
-
+// checkHealth: a process is used once it is ready, and its first health report is the answer of the game's callback.
+// The following reports, and the end of an unhealthy process, are in gameserver.TestUnhealthyProcess, with a clock.
 func checkHealth(t *testing.T) {
-	beat := &pulse{clock: clockwork.NewFakeClockAt(time.Now())}
-	w := newWorld(t, fakeTime(beat.clock))
-	var ill atomic.Bool
-	var complaints atomic.Int32
-	r := w.room(gameserver.Config{Clock: beat.clock, Trace: beat.trace}, func() bool {
-		if ill.Load() {
-			complaints.Add(1)
-			return false
+	w := newWorld(t)
+	reports := make(chan string, 16)
+	r := w.room(gameserver.Config{Trace: func(m gameserver.Message) {
+		if m.Sent && strings.Contains(m.Text, "HeartbeatServerProcess") {
+			reports <- m.Text
 		}
-		return true
-	})
+	}}, func() bool { return false })
 	wantKind(t, "NotifyProcessReady before Init", r.NotifyProcessReady(t.Context(), r.port()),
 		gameserver.ErrNotConnected)
 	must(t, r.Init(t.Context(), w.compute()))
@@ -483,27 +446,13 @@ func checkHealth(t *testing.T) {
 		t.Errorf("before NotifyProcessReady a session is answered with %v", err)
 	}
 	must(t, r.NotifyProcessReady(t.Context(), r.port()))
+	if report := receive(t, "a health report", reports); !strings.Contains(report, `"HealthStatus":false`) {
+		t.Errorf("the report of an unhealthy process is %s", report)
+	}
 	id := w.newSession(gamelift.CreateGameSessionInput{MaximumPlayerSessionCount: new(int32(2))})
 	if got := w.session(id); int(*got.Port) != r.port() {
 		t.Errorf("the session's port is %d, want %d", *got.Port, r.port())
 	}
-	for range 4 {
-		beat.next(t)
-	}
-	ill.Store(true)
-	for range 3 {
-		select {
-		case <-r.Ending():
-			t.Fatalf("the process was ended after %d bad reports", complaints.Load())
-		default:
-		}
-		beat.next(t)
-	}
-	receive(t, "the end of the process", r.Done())
-	if n := complaints.Load(); n != 3 || r.Err() != nil {
-		t.Errorf("the process was ended after %d bad reports: %v", n, r.Err())
-	}
-	w.awaitSession(id, types.GameSessionStatusTerminated)
 }
 
 func checkNotifications(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
-	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/gameserver"
@@ -48,12 +47,6 @@ func newEmptyWorld(t *testing.T, change ...func(*muster.Config)) *world {
 	t.Helper()
 	s := mustertest.Start(t, change...)
 	return &world{T: t, Endpoints: s.Endpoints, service: s, admin: s.Client, http: s.Web, computes: new(atomic.Int32)}
-}
-
-// fakeTime makes the service go by a clock that the test moves. Clients sign with
-// the real time, which the service must put up with.
-func fakeTime(clock *clockwork.FakeClock) func(*muster.Config) {
-	return func(c *muster.Config) { c.Clock, c.ClockSkew = clock, 24*time.Hour }
 }
 
 func (w *world) keys() aws.CredentialsProvider { return w.service.AWS.Credentials }

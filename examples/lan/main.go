@@ -74,11 +74,7 @@ func host(ctx context.Context, network *lan.Network, name string, out io.Writer)
 	if err != nil {
 		return err
 	}
-	beacon, err := games.BeaconConnectString(game) // of an Unreal game; this one has none
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "hosting %s at %s, beacon %s\n", name, address, beacon)
+	fmt.Fprintf(out, "hosting %s at %s\n", name, address)
 	<-ctx.Done()
 	ctx = context.WithoutCancel(ctx)
 	for _, s := range games.All() {

@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
-	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/gameserver"
 	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
@@ -40,15 +39,10 @@ type service struct {
 	fleet string
 }
 
-// start runs a service with one fleet until the test ends. A nil change leaves the
-// settings as they are.
-func start(t *testing.T, change func(*muster.Config)) *service {
+// start runs a service with one fleet until the test ends.
+func start(t *testing.T) *service {
 	t.Helper()
-	at := mustertest.Start(t, func(c *muster.Config) {
-		if change != nil {
-			change(c)
-		}
-	})
+	at := mustertest.Start(t)
 	return &service{at.Client, t, at, at.Fleet(home)}
 }
 

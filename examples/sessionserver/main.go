@@ -68,8 +68,7 @@ func ready(ctx context.Context, host *gameserver.Host, args []string) error {
 	if err := host.NotifyProcessReady(ctx, room.port()); err != nil {
 		return host.Wait() // which returns err
 	}
-	slog.Info("ready", "players", room.network.Addr(), "certificate", certificate,
-		"internal_certificate", host.InternalCertificatePath())
+	slog.Info("ready", "players", room.network.Addr(), "certificate", certificate)
 	return nil
 }
 

@@ -3,22 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
-	"github.com/jonboulle/clockwork"
 
-	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/gamenet"
 	"github.com/muster-gg/muster/gamenet/handshake"
-	"github.com/muster-gg/muster/gameserver"
 )
 
 // host starts the game server on a compute of the service, and gives the address
@@ -71,7 +65,7 @@ func leave(t *testing.T, conn *handshake.Conn) {
 // TestEvening plays a whole game session of real processes: three players with player sessions, of whom one connects
 // again, and one without, a talk, and the end after the last player.
 func TestEvening(t *testing.T) {
-	s := start(t, nil)
+	s := start(t)
 	server, address := s.host()
 	session := s.session()
 	server.prints(`game session begins.* name=Evening level=harbour players=4`)
@@ -140,7 +134,7 @@ func TestEvening(t *testing.T) {
 
 // TestInterrupt sends the players away and says goodbye to the service.
 func TestInterrupt(t *testing.T) {
-	s := start(t, nil)
+	s := start(t)
 	server, address := s.host()
 	session := s.session()
 	ticket := call(t, s.CreatePlayerSession, &gamelift.CreatePlayerSessionInput{GameSessionId: session,
@@ -159,70 +153,9 @@ func TestInterrupt(t *testing.T) {
 
 // TestWrongToken ends with an exit status that says so.
 func TestWrongToken(t *testing.T) {
-	s := start(t, nil)
+	s := start(t)
 	p := s.compute("Desktop")
 	launch(t, "-authtoken=wrong", "-hostid="+p.HostID, "-fleetid="+p.FleetID, "-websocketurl="+p.WebSocketURL,
 		"-port=0").ends(1)
 	launch(t, "-port").ends(1)
-}
-
-// TestUnhealthy is ended by the service after three bad reports in a row, in
-// order.
-func TestUnhealthy(t *testing.T) {
-	clock := clockwork.NewFakeClockAt(time.Now())
-	s := start(t, func(c *muster.Config) { c.Clock, c.ClockSkew = clock, 24*time.Hour })
-	var ill, ended atomic.Bool
-	var reports atomic.Int32
-	host := gameserver.NewHost(gameserver.Config{
-		Clock: clock, Getenv: func(string) string { return "" }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		Trace: func(m gameserver.Message) {
-			if !m.Sent && strings.Contains(m.Text, "HeartbeatServerProcess") {
-				reports.Add(1)
-			}
-		},
-	})
-	if _, err := host.Subscribe(gameserver.SessionCallbacks{
-		OnSessionHealthCheck: func() bool { return !ill.Load() },
-		OnDestroySessionEnd:  func() { ended.Store(true) },
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := host.Init(t.Context(), s.compute("Desktop")); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = host.Close(context.Background()) })
-	if err := host.NotifyProcessReady(t.Context(), 7777); err != nil {
-		t.Fatal(err)
-	}
-	session := s.session()
-	reported := func(n int32) {
-		t.Helper()
-		eventually(t, "a health report", func() bool {
-			if reports.Load() >= n {
-				return true
-			}
-			clock.Advance(5 * time.Second)
-			return false
-		})
-	}
-	reported(5)
-	select {
-	case <-host.Ending():
-		t.Fatal("a healthy process is to end")
-	default:
-	}
-	ill.Store(true)
-	eventually(t, "the end", func() bool { // after three more reports, or four if one was on its way
-		select {
-		case <-host.Ending():
-			return true
-		default:
-			clock.Advance(5 * time.Second)
-			return false
-		}
-	})
-	s.awaitStatus(session, types.GameSessionStatusTerminated)
-	if err := host.Wait(); err != nil || !ended.Load() || host.ExitCode() != 0 {
-		t.Errorf("ended with %v", err)
-	}
 }

@@ -48,7 +48,7 @@ func (s *service) matched(player string) (ticket string) {
 
 // TestRefill has a third player come into a match that another one has left.
 func TestRefill(t *testing.T) {
-	s := start(t, nil)
+	s := start(t)
 	s.duels()
 	server, address := s.host()
 	s.ticket("ada")

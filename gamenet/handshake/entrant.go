@@ -28,7 +28,7 @@ type entrant struct {
 func (e *entrant) OnConnected(s *gamenet.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.limit = e.server.cfg.Clock.AfterFunc(e.server.cfg.Limit, func() { e.timeout(s) })
+	e.limit = e.server.cfg.clock.AfterFunc(e.server.cfg.Limit, func() { e.timeout(s) })
 }
 
 // Unwrap returns the game's handler for Session.Handler. Any goroutine may call it.

@@ -47,8 +47,9 @@ type ServerConfig struct {
 	// error, another *RefusedError or ErrInvalid, or the session's cause if the session ended first. It never overlaps
 	// Admit or the callbacks of the same session. May be nil.
 	Refused func(s *gamenet.Session, why error)
-	// Clock drives Limit; nil for the system clock.
-	Clock clockwork.Clock
+
+	// clock drives Limit; nil for the system clock.
+	clock clockwork.Clock
 }
 
 // An Admission is Admit's result for an accepted player.
@@ -86,8 +87,8 @@ type holder struct {
 func NewServer(cfg ServerConfig) (*Server, error) {
 	cfg.Limit = cmp.Or(cfg.Limit, 5*time.Second)
 	cfg.AdmitLimit = cmp.Or(cfg.AdmitLimit, 10*time.Second)
-	if cfg.Clock == nil {
-		cfg.Clock = clockwork.NewRealClock()
+	if cfg.clock == nil {
+		cfg.clock = clockwork.NewRealClock()
 	}
 	switch {
 	case cfg.Admit == nil:

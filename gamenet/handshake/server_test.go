@@ -313,7 +313,7 @@ func TestTooLongForWelcome(t *testing.T) {
 // TestSilence lets the time for Hello pass: without a byte, and with half a packet.
 func TestSilence(t *testing.T) {
 	clock := clockwork.NewFakeClock()
-	h := serve(t, ServerConfig{Admit: admits(newDiary(), ""), Clock: clock})
+	h := serve(t, ServerConfig{Admit: admits(newDiary(), ""), clock: clock})
 	silent := h.raw()
 	conn, err := net.Dial("tcp", h.net.Addr().String())
 	if err != nil {

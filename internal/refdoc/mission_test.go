@@ -87,7 +87,7 @@ var missionDocuments = []missionDocument{
 			"gameserver.TestHostLife"),
 		works("OnCreateSessionEnd runs when the session is ACTIVE", "walk.46", "gameserver.TestHostLife"),
 		works("OnSessionHealthCheck is called regularly, and its answer is reported", "walk.52",
-			"gameserver.TestHostHealth"),
+			"gameserver.TestHostHealth", "gameserver.TestUnhealthyProcess"),
 		differs("OnDestroySessionBegin can prevent the end of the process",
 			"The service ends the process anyway, minutes later: false delays the end by Config.DestroyLimit.",
 			"gameserver.TestDestroyBeginTakesItsTime"),

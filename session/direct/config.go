@@ -24,10 +24,11 @@ type Config struct {
 	HTTPClient *http.Client
 	// Target is where Host creates sessions and Find searches for them. Other calls do not use it.
 	Target Target
-	// Clock drives waits and timeouts; nil for the real one.
-	Clock clockwork.Clock
 	// Log receives what no call can return, such as a session that could not be cleaned up; nil logs nothing.
 	Log *slog.Logger
+
+	// clock drives waits and timeouts; nil for the real one.
+	clock clockwork.Clock
 }
 
 // A Target is exactly one of a fleet, an alias and a queue.

@@ -35,7 +35,7 @@ var (
 // New makes a provider that reaches sessions through the AWS API, and is not configured. It is a session.Matchmaker and
 // a session.Releaser, too. It starts nothing.
 func New(cfg Config) session.Provider {
-	p := &provider{cfg: cfg, clock: cfg.Clock, log: cfg.Log}
+	p := &provider{cfg: cfg, clock: cfg.clock, log: cfg.Log}
 	if p.clock == nil {
 		p.clock = clockwork.NewRealClock()
 	}

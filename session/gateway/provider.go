@@ -27,8 +27,9 @@ type Config struct {
 	// HTTPClient makes the calls; nil for http.DefaultClient. Redirects are not followed, because they could send the
 	// credentials elsewhere.
 	HTTPClient *http.Client
-	// Clock drives timeouts: of silent event streams, and of canceled calls. nil for the real one.
-	Clock clockwork.Clock
+
+	// clock drives timeouts: of silent event streams, and of canceled calls. nil for the real one.
+	clock clockwork.Clock
 }
 
 // A provider reaches sessions through a gateway.
@@ -55,7 +56,7 @@ func New(cfg Config) session.Provider {
 	cfg.JoinURI = cmp.Or(cfg.JoinURI, "/join_session")
 	client := *cmp.Or(cfg.HTTPClient, http.DefaultClient)
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	p := &provider{cfg: cfg, clock: cfg.Clock, http: &client}
+	p := &provider{cfg: cfg, clock: cfg.clock, http: &client}
 	if p.clock == nil {
 		p.clock = clockwork.NewRealClock()
 	}

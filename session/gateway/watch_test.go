@@ -112,7 +112,7 @@ func TestWatchSilent(t *testing.T) {
 	t.Parallel()
 	clock := clockwork.NewFakeClock()
 	p := stream(t, ticketEvent("ticket", `"status": "SEARCHING"`), true).provider(t,
-		func(c *gateway.Config) { c.Clock = clock })
+		func(c *gateway.Config) { *c = c.WithClock(clock) })
 	seen, ended := make(chan session.Ticket, 1), make(chan error, 1)
 	go func() { ended <- p.WatchTicket(t.Context(), "t-1", func(ticket session.Ticket) { seen <- ticket }) }()
 	<-seen

@@ -40,7 +40,7 @@ func (s *search) askOne(l link, target netip.Addr) error {
 		return errors.New("this machine has no sockets for " + target.String())
 	}
 	var packet [maxPacket]byte
-	sequence := s.sent.next(s.network.cfg.Clock.Now())
+	sequence := s.sent.next(s.network.cfg.clock.Now())
 	encodeQuery(&packet, query{header{s.network.cfg.AppID, s.nonce, sequence}, s.build})
 	return s.sockets[i].sendOn(l, netip.AddrPortFrom(target, uint16(s.network.cfg.Port)), packet[:])
 }

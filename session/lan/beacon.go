@@ -97,7 +97,7 @@ func (b *beacon) start() {
 	for _, s := range b.sockets {
 		b.running.Go(func() {
 			var packet [maxPacket]byte
-			s.receive(ctx, b.network.cfg.Clock,
+			s.receive(ctx, b.network.cfg.clock,
 				func(heard []byte, from netip.AddrPort) { b.answer(s, heard, from, &packet) })
 		})
 	}
@@ -167,7 +167,7 @@ func (b *beacon) answer(s *socket, heard []byte, from netip.AddrPort, packet *[m
 		stats.silent.Add(1)
 	case !b.reaches(from.Addr()):
 		stats.offLink.Add(1)
-	case len(heard) < len(reply) || !b.limiter.allow(from.Addr(), n.cfg.Clock.Now()):
+	case len(heard) < len(reply) || !b.limiter.allow(from.Addr(), n.cfg.clock.Now()):
 		stats.limited.Add(1)
 	default:
 		if _, err := s.WriteToUDPAddrPort(stamp(packet, reply, q), from); err != nil {
@@ -191,7 +191,7 @@ func (b *beacon) reaches(addr netip.Addr) bool {
 
 // followLinks calls follow after each interval until ctx is done.
 func (b *beacon) followLinks(ctx context.Context) {
-	ticker := b.network.cfg.Clock.NewTicker(rescan)
+	ticker := b.network.cfg.clock.NewTicker(rescan)
 	defer ticker.Stop()
 	for {
 		select {

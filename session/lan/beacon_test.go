@@ -108,7 +108,7 @@ func TestBeaconIsSilent(t *testing.T) {
 
 func TestRepliesAreLimited(t *testing.T) {
 	clock := clockwork.NewFakeClock()
-	n := newNetwork(t, Config{Clock: clock, Limits: Limits{RepliesPerAsker: 2}})
+	n := newNetwork(t, Config{clock: clock, Limits: Limits{RepliesPerAsker: 2}})
 	announce(t, n, advert("Friday"))
 	p := newPeer(t)
 	var want Stats
@@ -203,7 +203,7 @@ func (i *interfaces) scan() ([]link, error) {
 
 func TestLinksComeAndGo(t *testing.T) {
 	clock, log := clockwork.NewFakeClock(), &logged{}
-	n := newNetwork(t, Config{Clock: clock, Log: log.logger()})
+	n := newNetwork(t, Config{clock: clock, Log: log.logger()})
 	var machine interfaces
 	vanishing := fakeLink("vanishing0", net.FlagMulticast, "203.0.113.1/24")
 	machine.set(vanishing)

@@ -63,10 +63,11 @@ type Config struct {
 	Interfaces []string
 	// Limits bound the effect of received packets.
 	Limits Limits
-	// Clock drives timeouts and rates; nil for the real one.
-	Clock clockwork.Clock
 	// Log receives the failures that no call returns; nil logs nothing.
 	Log *slog.Logger
+
+	// clock drives timeouts and rates; nil for the real one.
+	clock clockwork.Clock
 }
 
 // Limits bound the effect of received packets. Zero means the default.
@@ -88,8 +89,8 @@ func (c Config) withDefaults() Config {
 	c.Limits.Properties = cmp.Or(c.Limits.Properties, 64)
 	c.Limits.RepliesPerAsker = cmp.Or(c.Limits.RepliesPerAsker, 32)
 	c.Limits.Replies = cmp.Or(c.Limits.Replies, 256)
-	if c.Clock == nil {
-		c.Clock = clockwork.NewRealClock()
+	if c.clock == nil {
+		c.clock = clockwork.NewRealClock()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

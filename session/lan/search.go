@@ -103,7 +103,7 @@ type search struct {
 func (s *search) listen(ctx context.Context) {
 	for _, socket := range s.sockets {
 		s.running.Go(func() {
-			socket.receive(ctx, s.network.cfg.Clock,
+			socket.receive(ctx, s.network.cfg.clock,
 				func(packet []byte, from netip.AddrPort) { s.receive(ctx, packet, from) })
 		})
 	}
@@ -111,7 +111,7 @@ func (s *search) listen(ctx context.Context) {
 
 // receive forwards an answer to this search to run.
 func (s *search) receive(ctx context.Context, packet []byte, from netip.AddrPort) {
-	now, n := s.network.cfg.Clock.Now(), s.network
+	now, n := s.network.cfg.clock.Now(), s.network
 	r, err := parseReply(packet, n.cfg.AppID, n.cfg.Limits.Properties)
 	if err != nil {
 		n.stats.ignore(err)
@@ -133,7 +133,7 @@ func (s *search) receive(ctx context.Context, packet []byte, from netip.AddrPort
 
 // run sends queries, collects answers and reports hosts.
 func (s *search) run(ctx context.Context, timeout time.Duration) error {
-	clock := s.network.cfg.Clock
+	clock := s.network.cfg.clock
 	end, again := clock.NewTimer(timeout), clock.NewTicker(resend)
 	defer end.Stop()
 	defer again.Stop()
@@ -171,7 +171,7 @@ func (s *search) run(ctx context.Context, timeout time.Duration) error {
 func (s *search) takeAll() {
 	for range len(s.heard) {
 		c := <-s.heard
-		s.take(&c, s.network.cfg.Clock.Now())
+		s.take(&c, s.network.cfg.clock.Now())
 	}
 }
 

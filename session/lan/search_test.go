@@ -162,7 +162,7 @@ func TestManyHostsAndSearchers(t *testing.T) {
 
 func TestOthersAreNotFound(t *testing.T) {
 	clock := clockwork.NewFakeClock()
-	n := newNetwork(t, Config{Clock: clock})
+	n := newNetwork(t, Config{clock: clock})
 	other := n.cfg
 	other.AppID++
 	announce(t, newNetwork(t, other), advert("another game"))
@@ -181,7 +181,7 @@ func TestOthersAreNotFound(t *testing.T) {
 
 func TestSearchAsksEverySecond(t *testing.T) {
 	clock := clockwork.NewFakeClock()
-	n := newNetwork(t, Config{Clock: clock})
+	n := newNetwork(t, Config{clock: clock})
 	var machine interfaces
 	machine.set(loopback(t))
 	n.scan = machine.scan
@@ -207,7 +207,7 @@ func TestSearchAsksEverySecond(t *testing.T) {
 
 func TestHostileReplies(t *testing.T) {
 	clock := clockwork.NewFakeClock()
-	n := newNetwork(t, Config{Clock: clock, Limits: Limits{Properties: 2}})
+	n := newNetwork(t, Config{clock: clock, Limits: Limits{Properties: 2}})
 	h := newFakeHost(t, n)
 	s := searchFor(t, n, session.FindRequest{BuildID: 3})
 	q := h.hear(t, n)
@@ -263,7 +263,7 @@ func TestOneHostOnSeveralAddressesIsOneResult(t *testing.T) {
 	}
 	for _, order := range [][]int{{0, 1}, {1, 0}} {
 		clock := clockwork.NewFakeClock()
-		n := newNetwork(t, Config{Clock: clock})
+		n := newNetwork(t, Config{clock: clock})
 		h := newFakeHost(t, n)
 		s := searchFor(t, n, session.FindRequest{Stop: 1})
 		packet := answer(t, n, h.hear(t, n), 1, advert("Friday"))
@@ -282,7 +282,7 @@ func TestOneHostOnSeveralAddressesIsOneResult(t *testing.T) {
 
 func TestHostIsReportedOnce(t *testing.T) {
 	clock := clockwork.NewFakeClock()
-	n := newNetwork(t, Config{Clock: clock})
+	n := newNetwork(t, Config{clock: clock})
 	h := newFakeHost(t, n)
 	s := searchFor(t, n, session.FindRequest{})
 	packet := answer(t, n, h.hear(t, n), 1, advert("Friday"))
@@ -312,7 +312,7 @@ func TestResultsAreLimited(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clockwork.NewFakeClock()
-			n := newNetwork(t, Config{Clock: clock, Limits: c.limits})
+			n := newNetwork(t, Config{clock: clock, Limits: c.limits})
 			h := newFakeHost(t, n)
 			s := searchFor(t, n, c.request)
 			q := h.hear(t, n)
@@ -376,7 +376,7 @@ func TestSearchEnds(t *testing.T) {
 
 func TestLinksVanishDuringASearch(t *testing.T) {
 	clock, log := clockwork.NewFakeClock(), &logged{}
-	n := newNetwork(t, Config{Clock: clock, Log: log.logger()})
+	n := newNetwork(t, Config{clock: clock, Log: log.logger()})
 	var machine interfaces
 	machine.set(loopback(t))
 	n.scan = machine.scan
