@@ -13,7 +13,7 @@ type Codec interface {
 	// packet is; p is unused in both cases. The payload is a part of b. An error that wraps ErrFrame means that b can
 	// never become a packet of at most max bytes.
 	Decode(b []byte, max int) (p Packet, size int, err error)
-	// Append adds the bytes of a packet to dst. With an error that wraps ErrPacketTooLarge or ErrNoID it returns dst
+	// Append adds the bytes of a packet to dst. With an error that wraps ErrPacketTooLarge or ErrInvalidID it returns dst
 	// unchanged.
 	Append(dst []byte, p Packet, max int) ([]byte, error)
 	// Header returns the maximum number of bytes that Append adds to a payload.
@@ -47,7 +47,7 @@ func checkSize(size, max int) error {
 // checkNoID rejects an id for a codec without ids.
 func checkNoID(p Packet) error {
 	if p.ID != 0 {
-		return fmt.Errorf("%w: packet id %d", ErrNoID, p.ID)
+		return fmt.Errorf("%w: the codec has no ids, and this is %d", ErrInvalidID, p.ID)
 	}
 	return nil
 }

@@ -129,7 +129,7 @@ func TestAppendLimits(t *testing.T) {
 			if codec.HasIDs() != (err == nil) {
 				t.Errorf("an id: %v", err)
 			}
-			if err != nil && (!errors.Is(err, ErrNoID) || !bytes.Equal(out, before)) {
+			if err != nil && (!errors.Is(err, ErrInvalidID) || !bytes.Equal(out, before)) {
 				t.Errorf("an id: %q, %v", out, err)
 			}
 		})

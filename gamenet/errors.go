@@ -39,10 +39,8 @@ var (
 	ErrDropped = errors.New("gamenet: the send queue is full, the packet was dropped")
 	// ErrPacketTooLarge: the packet has more than Config.MaxPacket bytes, or more than a datagram holds.
 	ErrPacketTooLarge = errors.New("gamenet: packet too large")
-	// ErrNoID: the codec has no packet ids.
-	ErrNoID = errors.New("gamenet: the codec has no packet ids")
-	// ErrReservedID: the packet id is reserved for the library.
-	ErrReservedID = errors.New("gamenet: reserved packet id")
+	// ErrInvalidID: the packet id is reserved for the library, or the codec has no packet ids.
+	ErrInvalidID = errors.New("gamenet: invalid packet id")
 
 	// ErrFull and ErrFullAddress: the server has its maximum of sessions, in total or from one address. They are in the
 	// server's metrics and log; its client sees a *PeerError, or the connection closed.

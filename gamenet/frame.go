@@ -47,7 +47,7 @@ func newFrame(codec Codec, max, n int) *Frame {
 	return f
 }
 
-// Append encodes a packet after the previous ones. If it fails, with ErrPacketTooLarge, ErrNoID or ErrReservedID, the
+// Append encodes a packet after the previous ones. If it fails, with ErrPacketTooLarge or ErrInvalidID, the
 // frame is unchanged.
 func (f *Frame) Append(p Packet) error {
 	if err := checkID(f.codec, p.ID); err != nil {
@@ -104,7 +104,7 @@ func (f *Frame) Release() {
 // checkID rejects reserved packet ids.
 func checkID(codec Codec, id uint16) error {
 	if id >= FirstReservedID && codec.HasIDs() {
-		return ErrReservedID
+		return ErrInvalidID
 	}
 	return nil
 }

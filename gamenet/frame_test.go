@@ -29,8 +29,8 @@ func TestFrame(t *testing.T) {
 		p    Packet
 		want error
 	}{
-		{Packet{1, make([]byte, 997)}, ErrPacketTooLarge}, {Packet{ID: FirstReservedID}, ErrReservedID},
-		{Packet{ID: math.MaxUint16}, ErrReservedID},
+		{Packet{1, make([]byte, 997)}, ErrPacketTooLarge}, {Packet{ID: FirstReservedID}, ErrInvalidID},
+		{Packet{ID: math.MaxUint16}, ErrInvalidID},
 	} {
 		if err := f.Append(c.p); !errors.Is(err, c.want) {
 			t.Errorf("got %v, want %v", err, c.want)

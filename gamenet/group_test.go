@@ -155,7 +155,7 @@ func TestBroadcastWithFailures(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Errorf("heard %q", got)
 	}
-	if err := g.Broadcast(Packet{ID: FirstReservedID}); !errors.Is(err, ErrReservedID) {
+	if err := g.Broadcast(Packet{ID: FirstReservedID}); !errors.Is(err, ErrInvalidID) {
 		t.Errorf("a reserved id: %v", err)
 	}
 }

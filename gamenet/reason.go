@@ -16,28 +16,33 @@ type Reason struct {
 	Reconnect bool
 }
 
-// The codes of the library's own reasons. Games use those below FirstReservedCode. All but CodeInvalidPacket invite the
-// other side to connect again. Package handshake documents its codes, which begin at 0xFFE0.
+// The codes of the library's own reasons on which a program can act. Games use those below FirstReservedCode. These
+// invite the other side to connect again. Package handshake documents its codes, which begin at 0xFFE0.
 const (
 	FirstReservedCode uint16 = 0xFF00
 
-	CodeClosing       uint16 = 0xFF00 // the service is closing
-	CodeFull          uint16 = 0xFF01 // ErrFull
-	CodeFullAddress   uint16 = 0xFF02 // ErrFullAddress
-	CodeIdle          uint16 = 0xFF03 // ErrIdle
-	CodeFirstPacket   uint16 = 0xFF04 // ErrFirstPacket
-	CodeInvalidPacket uint16 = 0xFF05 // ErrFrame
-	CodeInternal      uint16 = 0xFF06 // a callback has panicked
+	CodeClosing     uint16 = 0xFF00 // the service is closing
+	CodeFull        uint16 = 0xFF01 // ErrFull
+	CodeFullAddress uint16 = 0xFF02 // ErrFullAddress
+)
+
+// The codes of the other reasons, which are for people. All but codeInvalidPacket invite the other side to connect
+// again.
+const (
+	codeIdle          uint16 = 0xFF03 // ErrIdle
+	codeFirstPacket   uint16 = 0xFF04 // ErrFirstPacket
+	codeInvalidPacket uint16 = 0xFF05 // ErrFrame
+	codeInternal      uint16 = 0xFF06 // a callback has panicked
 )
 
 var (
 	reasonClosing       = Reason{CodeClosing, "the service is closing", true}
 	reasonFull          = Reason{CodeFull, "the server is full", true}
 	reasonFullAddress   = Reason{CodeFullAddress, "too many connections from your address", true}
-	reasonIdle          = Reason{CodeIdle, "nothing received for too long", true}
-	reasonFirstPacket   = Reason{CodeFirstPacket, "no first packet in time", true}
-	reasonInvalidPacket = Reason{CodeInvalidPacket, "invalid packet", false}
-	reasonInternal      = Reason{CodeInternal, "internal error", true}
+	reasonIdle          = Reason{codeIdle, "nothing received for too long", true}
+	reasonFirstPacket   = Reason{codeFirstPacket, "no first packet in time", true}
+	reasonInvalidPacket = Reason{codeInvalidPacket, "invalid packet", false}
+	reasonInternal      = Reason{codeInternal, "internal error", true}
 )
 
 // refusalReason returns the reason to send to the other side of a rejected connection.

@@ -8,10 +8,10 @@ import (
 
 // Send queues a packet, and writes it at once if it can without waiting (see Config.FlushDelay). The payload is copied.
 // nil means that the packet is queued or written, not that the other side received it. Other results are ErrClosed,
-// ErrDropped, ErrSlowConsumer, ErrPacketTooLarge, ErrNoID or ErrReservedID.
+// ErrDropped, ErrSlowConsumer, ErrPacketTooLarge or ErrInvalidID.
 func (s *Session) Send(p Packet) error {
 	if p.ID >= FirstReservedID && s.service.ids {
-		return ErrReservedID
+		return ErrInvalidID
 	}
 	return s.queue(context.Background(), s.service.cfg.WhenFull, p)
 }
@@ -19,7 +19,7 @@ func (s *Session) Send(p Packet) error {
 // SendContext is Send that waits for space in a full queue, whatever the policy, until ctx is done.
 func (s *Session) SendContext(ctx context.Context, p Packet) error {
 	if p.ID >= FirstReservedID && s.service.ids {
-		return ErrReservedID
+		return ErrInvalidID
 	}
 	return s.queue(ctx, FullBlock, p)
 }

@@ -120,9 +120,6 @@ func (s *Session) Context() context.Context {
 	return s.lifetime.Context
 }
 
-// Done returns a channel that is closed when the session has ended, as that of Context.
-func (s *Session) Done() <-chan struct{} { return s.Context().Done() }
-
 // RTT returns the round-trip time of the last answered ping; 0 before the first. See Config.PingInterval.
 func (s *Session) RTT() time.Duration { return time.Duration(s.watched.rtt.Load()) }
 

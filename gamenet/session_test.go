@@ -47,7 +47,7 @@ func TestSessionContext(t *testing.T) {
 
 func checkContext(t *testing.T, s *Session, cause error) {
 	t.Helper()
-	await(t, "Done", s.Done())
+	await(t, "Done", s.Context().Done())
 	if got := context.Cause(s.Context()); got != cause {
 		t.Errorf("the cause is %v, want %v", got, cause)
 	}

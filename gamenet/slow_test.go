@@ -314,7 +314,7 @@ func TestInvalidPacketCostsNothing(t *testing.T) {
 				want error
 			}{
 				{Packet{ID: 1, Payload: make([]byte, 97)}, ErrPacketTooLarge},
-				{Packet{ID: FirstReservedID}, ErrReservedID},
+				{Packet{ID: FirstReservedID}, ErrInvalidID},
 			} {
 				send := func() error { return s.Send(p.Packet) }
 				if policy == FullBlock {

@@ -5,61 +5,53 @@ import (
 	"fmt"
 )
 
-// An AttributeType is the type of an AttributeValue, by its name on the wire.
-type AttributeType string
-
-// The types.
-const (
-	AttributeString          AttributeType = "STRING"
-	AttributeDouble          AttributeType = "DOUBLE"
-	AttributeStringList      AttributeType = "STRING_LIST"
-	AttributeStringDoubleMap AttributeType = "STRING_DOUBLE_MAP"
-)
-
-// An AttributeValue is one attribute of a player for the matchmaker: a value of the type that Type names, in the field
-// of that type; the others are not used. The zero value is of no type, and is refused.
+// An AttributeValue is one attribute of a player for the matchmaker: a value in the field that Type names, as in the API;
+// the others are not used. The zero value is of no type, and is refused.
 type AttributeValue struct {
-	Type AttributeType
-	S    string             // of AttributeString
-	N    float64            // of AttributeDouble; finite
-	SL   []string           // of AttributeStringList
-	SDM  map[string]float64 // of AttributeStringDoubleMap; finite
+	Type string             // "S", "N", "SL" or "SDM"
+	S    string             // a text
+	N    float64            // a number; finite
+	SL   []string           // a list of texts
+	SDM  map[string]float64 // a number for each of some texts; finite
 }
 
+// wireTypes are the types by their names in messages.
+var wireTypes = map[string]string{"S": "STRING", "N": "DOUBLE", "SL": "STRING_LIST", "SDM": "STRING_DOUBLE_MAP"}
+
 // StringAttribute makes an attribute that is a text.
-func StringAttribute(s string) AttributeValue { return AttributeValue{Type: AttributeString, S: s} }
+func StringAttribute(s string) AttributeValue { return AttributeValue{Type: "S", S: s} }
 
 // DoubleAttribute makes an attribute that is a number.
-func DoubleAttribute(n float64) AttributeValue { return AttributeValue{Type: AttributeDouble, N: n} }
+func DoubleAttribute(n float64) AttributeValue { return AttributeValue{Type: "N", N: n} }
 
 // StringListAttribute makes an attribute that is a list of texts. It keeps the slice.
 func StringListAttribute(list ...string) AttributeValue {
-	return AttributeValue{Type: AttributeStringList, SL: list}
+	return AttributeValue{Type: "SL", SL: list}
 }
 
 // StringDoubleMapAttribute makes an attribute that is a number for each of some texts. It keeps the map.
 func StringDoubleMapAttribute(m map[string]float64) AttributeValue {
-	return AttributeValue{Type: AttributeStringDoubleMap, SDM: m}
+	return AttributeValue{Type: "SDM", SDM: m}
 }
 
 // MarshalJSON writes the attribute as the server SDK's messages have it: the type and the one value, which is left out
 // when it is empty, unless it is a number. Source: server SDK 5, Go edition, model.AttributeValue.
 func (a AttributeValue) MarshalJSON() ([]byte, error) {
 	wire := struct {
-		AttrType AttributeType
+		AttrType string
 		N        *float64           `json:",omitempty"`
 		S        string             `json:",omitempty"`
 		SL       []string           `json:",omitempty"`
 		SDM      map[string]float64 `json:",omitempty"`
-	}{AttrType: a.Type}
+	}{AttrType: wireTypes[a.Type]}
 	switch a.Type {
-	case AttributeString:
+	case "S":
 		wire.S = a.S
-	case AttributeDouble:
+	case "N":
 		wire.N = &a.N
-	case AttributeStringList:
+	case "SL":
 		wire.SL = a.SL
-	case AttributeStringDoubleMap:
+	case "SDM":
 		wire.SDM = a.SDM
 	default:
 		return nil, fmt.Errorf("an attribute has the unknown type %q: make it with StringAttribute, DoubleAttribute, …",
@@ -75,14 +67,14 @@ func parseAttribute(typeName string, value json.RawMessage) (AttributeValue, err
 	var a AttributeValue
 	var to any
 	switch typeName {
-	case "S", string(AttributeString):
-		a.Type, to = AttributeString, &a.S
-	case "N", string(AttributeDouble):
-		a.Type, to = AttributeDouble, &a.N
-	case "SL", string(AttributeStringList):
-		a.Type, to = AttributeStringList, &a.SL
-	case "SDM", string(AttributeStringDoubleMap):
-		a.Type, to = AttributeStringDoubleMap, &a.SDM
+	case "S", wireTypes["S"]:
+		a.Type, to = "S", &a.S
+	case "N", wireTypes["N"]:
+		a.Type, to = "N", &a.N
+	case "SL", wireTypes["SL"]:
+		a.Type, to = "SL", &a.SL
+	case "SDM", wireTypes["SDM"]:
+		a.Type, to = "SDM", &a.SDM
 	default:
 		return AttributeValue{}, fmt.Errorf("unknown type %q", typeName)
 	}

@@ -18,21 +18,12 @@ const (
 	maxDiscovery   = 1 << 20 // bytes of an answer
 )
 
-// A ContainerGroupType says what the containers of a group are for.
-type ContainerGroupType string
-
-// The types of container groups.
-const (
-	ContainersOfGameServer ContainerGroupType = "GAME_SERVER"
-	ContainersPerInstance  ContainerGroupType = "PER_INSTANCE"
-)
-
 // ContainerNetworkInfo says where a container of this instance is.
 type ContainerNetworkInfo struct {
-	ContainerName      string             `json:"containerName"`
-	ContainerID        string             `json:"containerId"`
-	IPAddress          string             `json:"ipAddress"`
-	ContainerGroupType ContainerGroupType `json:"containerGroupType"`
+	ContainerName      string `json:"containerName"`
+	ContainerID        string `json:"containerId"`
+	IPAddress          string `json:"ipAddress"`
+	ContainerGroupType string `json:"containerGroupType"` // "GAME_SERVER" or "PER_INSTANCE"
 }
 
 // ListContainersNetworkInfo asks the discovery server of the instance where its containers are. It needs no connection

@@ -49,7 +49,7 @@ func TestListContainersNetworkInfo(t *testing.T) {
 		containers, err := server.ListContainersNetworkInfo(t.Context())
 		want := gameserver.ContainerNetworkInfo{
 			ContainerName: "game", ContainerID: "c1", IPAddress: "172.17.0.5",
-			ContainerGroupType: gameserver.ContainersOfGameServer,
+			ContainerGroupType: "GAME_SERVER",
 		}
 		switch _, typed := errors.AsType[*gameserver.Error](err); {
 		case test.says == "" && (err != nil || !slices.Equal(containers, []gameserver.ContainerNetworkInfo{want})):

@@ -168,7 +168,3 @@ func (h *Host) CertificatePath(ctx context.Context) (string, error) {
 	c, err := h.server.GetComputeCertificate(ctx)
 	return c.CertificatePath, as(action, err)
 }
-
-// InternalCertificatePath is the file with the certificate for connections among game servers. The service has no such
-// thing: it is "".
-func (h *Host) InternalCertificatePath() string { return "" }

@@ -368,8 +368,7 @@ func TestRefreshWhileHosting(t *testing.T) {
 func TestCertificatePath(t *testing.T) {
 	h := newHost(t, newService(t), nil)
 	h.s.set(func() { h.s.replies["GetComputeCertificate"] = `"StatusCode":200,"CertificatePath":"/c.pem"` })
-	if path, err := h.CertificatePath(t.Context()); err != nil || path != "/c.pem" ||
-		h.InternalCertificatePath() != "" {
+	if path, err := h.CertificatePath(t.Context()); err != nil || path != "/c.pem" {
 		t.Errorf("certificate %q, %v", path, err)
 	}
 }

@@ -63,9 +63,9 @@ func TestParseMatchmakerDataRefuses(t *testing.T) {
 		`{"matchmakingConfigurationArn":"a","teams":null}`: "teams is missing",
 		`{"matchmakingConfigurationArn":"a","teams":{}}`:   "object",
 		attribute(`{"attributeType":"DOUBLE","valueAttribute":"x"}`): "teams[0].players[1].attributes: " +
-			`"skill": no value of type DOUBLE`,
-		attribute(`{"attributeType":"STRING","valueAttribute":null}`):     "no value of type STRING",
-		attribute(`{"attributeType":"STRING_LIST","valueAttribute":[1]}`): "no value of type STRING_LIST",
+			`"skill": no value of type N`,
+		attribute(`{"attributeType":"STRING","valueAttribute":null}`):     "no value of type S",
+		attribute(`{"attributeType":"STRING_LIST","valueAttribute":[1]}`): "no value of type SL",
 		attribute(`{"attributeType":"COLOUR","valueAttribute":1}`):        `unknown type "COLOUR"`,
 	} {
 		if _, err := gameserver.ParseMatchmakerData(text); !errors.Is(err, gameserver.ErrMatchmakerData) ||

@@ -151,11 +151,11 @@ func TestLeaveFromASubscriber(t *testing.T) {
 			}
 		}
 	})
-	held := w.connector.Hold("Connect")
+	reached, _ := w.connector.Hold("Connect")
 	op := w.Async(t.Context(), func(ctx context.Context) error {
 		return w.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: "ada"})
 	})
-	waitFor(t, held.Reached())
+	waitFor(t, reached)
 	for range 2 {
 		must(t, received(t, left))
 	}

@@ -134,7 +134,7 @@ func TestAsyncCompletesOnce(t *testing.T) {
 			session.ErrTransport},
 		"invalid": {func(*world, namedCall) {}, false, session.ErrInvalid},
 		"not configured": {func(w *world, _ namedCall) {
-			w.Client = session.New(session.Config{Remote: w.service})
+			w.Client = session.New(session.Config{Remote: w.service.Remote()})
 			w.Subscribe(w.heard.hear)
 		}, true, session.ErrNotConfigured},
 		"no service": {func(w *world, _ namedCall) {
@@ -226,7 +226,7 @@ func TestContextsThatAreOver(t *testing.T) {
 
 func TestConfigure(t *testing.T) {
 	var service sessiontest.Service
-	c := session.New(session.Config{Remote: &service, DefaultRegion: "eu-west-1"})
+	c := session.New(session.Config{Remote: service.Remote(), DefaultRegion: "eu-west-1"})
 	defer c.Close(t.Context())
 	for region, want := range map[string]string{"": "eu-west-1", "us-east-1": "us-east-1"} {
 		err := settled(t, c.Async(t.Context(), func(ctx context.Context) error { return c.Configure(ctx, region) }))

@@ -142,7 +142,6 @@ func TestNamedCallsThatAreInvalid(t *testing.T) {
 		"no place":      n.Create(ctx, "b", session.Settings{}),
 		"201 places":    n.Create(ctx, "b", session.Settings{NumPublicConnections: 200, NumPrivateConnections: 1}),
 		"negative":      n.Update(ctx, "game", session.Settings{NumPublicConnections: 2, NumPrivateConnections: -1}),
-		"beacon port":   n.Create(ctx, "b", session.Settings{NumPublicConnections: 1, BeaconPort: 70000}),
 		"no session id": n.Join(ctx, "b", session.SearchResult{}),
 		"no port":       n.Join(ctx, "b", session.SearchResult{SessionID: "s", LAN: true, IPAddress: "10.0.0.1"}),
 		"limit":         findErr,

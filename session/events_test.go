@@ -138,12 +138,12 @@ func TestClose(t *testing.T) {
 	must(t, w.Named().Create(ctx, "one", onLAN()))
 	must(t, w.Named().Create(ctx, "two", small))
 	must(t, w.Named().Start(ctx, "two"))
-	held := w.service.Hold("SearchSessions")
+	reached, _ := w.service.Hold("SearchSessions")
 	search := w.Async(ctx, func(ctx context.Context) error {
 		_, err := w.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: "fleet-1"})
 		return err
 	})
-	waitFor(t, held.Reached())
+	waitFor(t, reached)
 	waiting := make(chan error)
 	go func() {
 		_, err := w.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: "fleet-1"})
@@ -196,19 +196,19 @@ func TestCloseWithoutTime(t *testing.T) {
 
 func TestOpWait(t *testing.T) {
 	w := newWorld(t)
-	held := w.service.Hold("CreateSession")
+	reached, release := w.service.Hold("CreateSession")
 	var id string
 	op := w.Async(t.Context(), func(ctx context.Context) (err error) {
 		id, err = w.CreateSession(ctx, session.CreateSessionRequest{FleetID: "fleet-1"})
 		return err
 	})
-	waitFor(t, held.Reached())
+	waitFor(t, reached)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := op.Wait(over); !errors.Is(err, context.Canceled) || op.Err() != nil {
 		t.Error("an Op in progress has a result:", err, op.Err())
 	}
-	held.Release()
+	release()
 	if err := op.Wait(t.Context()); err != nil || id == "" {
 		t.Error(id, err)
 	}

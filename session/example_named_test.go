@@ -43,7 +43,7 @@ func ExampleNamedSessions() {
 func ExampleClient_StartTracking() {
 	ctx := context.Background()
 	var service sessiontest.Service
-	client := session.New(session.Config{Remote: &service, Connector: &sessiontest.Connector{Service: &service},
+	client := session.New(session.Config{Remote: service.Remote(), Connector: &sessiontest.Connector{Service: &service},
 		PlayerID: "ada"})
 	defer client.Close(ctx)
 

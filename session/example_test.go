@@ -41,10 +41,11 @@ func play(ctx context.Context, cfg session.Config, fleet string, game func(conte
 
 func Example() {
 	var service sessiontest.Service
-	cfg := session.Config{Remote: &service, Connector: &sessiontest.Connector{Service: &service}}
+	connector := sessiontest.Connector{Service: &service}
+	cfg := session.Config{Remote: service.Remote(), Connector: &connector}
 	for range 2 { // the second time, the session of the first is found
-		err := play(context.Background(), cfg, "fleet-1", func(_ context.Context, c session.Connection) error {
-			fmt.Println("playing in", c.(*sessiontest.Connection).Place.SessionID)
+		err := play(context.Background(), cfg, "fleet-1", func(context.Context, session.Connection) error {
+			fmt.Println("playing in", connector.Open()[0].SessionID)
 			return nil
 		})
 		if err != nil {

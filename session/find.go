@@ -135,7 +135,7 @@ func (n *NamedSessions) CancelFind(ctx context.Context) error {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			if s = n.search; s == nil {
-				return &StateError{Op: op, State: NotSearching}
+				return &StateError{Op: op, State: "NotSearching"}
 			}
 			s.end(errSearch)
 			return nil

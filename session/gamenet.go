@@ -10,7 +10,7 @@ import (
 )
 
 // Gamenet is a Connector for game servers that accept players with package gamenet/handshake. Its connections are of
-// type GamenetConnection.
+// type *handshake.Conn.
 //
 // A refusal has its code in Error.Code. It is ErrFull, ErrUnavailable if another game session or a later attempt may
 // succeed, ErrTimeout, or otherwise ErrDenied.
@@ -28,18 +28,7 @@ func (g Gamenet) Connect(ctx context.Context, r Reservation) (Connection, error)
 	if err != nil {
 		return nil, refused(err)
 	}
-	return GamenetConnection{conn}, nil
-}
-
-// GamenetConnection is a player's connection to a game server over gamenet.
-type GamenetConnection struct{ *handshake.Conn }
-
-// Err implements Connection.
-func (c GamenetConnection) Err() error {
-	if err := c.Conn.Err(); !errors.Is(err, gamenet.ErrServiceClosed) {
-		return err
-	}
-	return nil
+	return conn, nil
 }
 
 // refused converts an error of the handshake to one of this package's.

@@ -118,7 +118,7 @@ func TestLeaveInAHandler(t *testing.T) {
 				t.Error("the player has not left")
 			}
 			for _, place := range w.service.Places() { // of which the game server knows nothing
-				must(t, w.service.Release(t.Context(), place, false))
+				must(t, w.service.Remote().(session.Releaser).Release(t.Context(), place, false))
 			}
 		})
 	}
@@ -137,7 +137,7 @@ func TestGamenetConnects(t *testing.T) {
 	if ticket := <-tickets; ticket != "psess-1" {
 		t.Errorf("the server has seen ticket %q", ticket)
 	}
-	if conn.Err() != nil || conn.(session.GamenetConnection).Session() == nil {
+	if conn.Err() != nil || conn.(*handshake.Conn).Session() == nil {
 		t.Error("a connection that is open has ended:", conn.Err())
 	}
 	must(t, conn.Close(t.Context()))

@@ -15,22 +15,22 @@ func TestOneGameAtATime(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	join := session.JoinSessionRequest{SessionID: w.active(t), PlayerID: "ada"}
-	held := w.connector.Hold("Connect")
+	reached, release := w.connector.Hold("Connect")
 	op := w.Async(ctx, func(ctx context.Context) error { return w.JoinSession(ctx, join) })
-	waitFor(t, held.Reached())
+	waitFor(t, reached)
 	inState(t, w.JoinSession(ctx, join), session.Starting)
-	held.Release()
+	release()
 	if err := settled(t, op); err != nil {
 		t.Fatal(err)
 	}
 	inState(t, w.JoinSession(ctx, join), session.InProgress)
 
-	held = w.connector.Hold("Close")
+	reached, release = w.connector.Hold("Close")
 	leave := w.Async(ctx, w.LeaveSession)
-	waitFor(t, held.Reached())
+	waitFor(t, reached)
 	inState(t, w.JoinSession(ctx, join), session.Destroying)
 	also := w.Async(ctx, w.LeaveSession)
-	held.Release()
+	release()
 	for _, op := range []*session.Op{leave, also} {
 		if err := settled(t, op); err != nil {
 			t.Error(err)
@@ -52,8 +52,8 @@ func TestJoinAfterTheConnectionIsLost(t *testing.T) {
 	w := newWorld(t)
 	join := session.JoinSessionRequest{SessionID: w.active(t), PlayerID: "ada"}
 	must(t, w.JoinSession(t.Context(), join))
-	lost := w.Connection().(*sessiontest.Connection)
-	lost.Drop()
+	lost := w.Connection()
+	w.connector.Drop("ada")
 	if err := lost.Err(); !errors.Is(err, sessiontest.ErrLost) {
 		t.Error(err)
 	}
@@ -65,9 +65,9 @@ func TestJoinAfterTheConnectionIsLost(t *testing.T) {
 
 // Whoever leaves, cancels or closes while a join is under way takes nothing.
 func TestLeaveWhileJoining(t *testing.T) {
-	for where, hold := range map[string]func(*world) *sessiontest.Held{
-		"reserving":  func(w *world) *sessiontest.Held { return w.service.Hold("Reserve") },
-		"connecting": func(w *world) *sessiontest.Held { return w.connector.Hold("Connect") },
+	for where, hold := range map[string]func(*world) (reached <-chan struct{}, release func()){
+		"reserving":  func(w *world) (<-chan struct{}, func()) { return w.service.Hold("Reserve") },
+		"connecting": func(w *world) (<-chan struct{}, func()) { return w.connector.Hold("Connect") },
 	} {
 		for how, end := range map[string]func(*world, context.CancelFunc) error{
 			"leave":  func(w *world, _ context.CancelFunc) error { return w.LeaveSession(context.Background()) },
@@ -76,19 +76,19 @@ func TestLeaveWhileJoining(t *testing.T) {
 			t.Run(where+"/"+how, func(t *testing.T) {
 				w := newWorld(t)
 				join := session.JoinSessionRequest{SessionID: w.active(t), PlayerID: "ada"}
-				held := hold(w)
+				reached, release := hold(w)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				op := w.Async(ctx, func(ctx context.Context) error { return w.JoinSession(ctx, join) })
-				waitFor(t, held.Reached())
+				waitFor(t, reached)
 				must(t, end(w, cancel))
 				if err := settled(t, op); !errors.Is(err, session.ErrCanceled) {
 					t.Error(err)
 				}
-				if len(w.service.Places()) != 0 || w.connector.Open() != 0 {
+				if len(w.service.Places()) != 0 || len(w.connector.Open()) != 0 {
 					t.Error("a place is left")
 				}
-				held.Release()
+				release()
 				must(t, w.JoinSession(t.Context(), join))
 			})
 		}
@@ -98,10 +98,11 @@ func TestLeaveWhileJoining(t *testing.T) {
 // A slow answer is an answer: a context that ends between the steps does not
 // leave the place taken.
 func TestPlaceIsGivenBackAfterALateReserve(t *testing.T) {
-	late := &lateProvider{Service: new(sessiontest.Service), reserved: make(chan struct{}), answer: make(chan struct{})}
+	service := new(sessiontest.Service)
+	late := &lateProvider{Provider: service.Remote(), reserved: make(chan struct{}), answer: make(chan struct{})}
 	w := newWorld(t, func(c *session.Config) {
 		c.Remote = late
-		c.Connector = &sessiontest.Connector{Service: late.Service}
+		c.Connector = &sessiontest.Connector{Service: service}
 	})
 	id, err := w.CreateSession(t.Context(), session.CreateSessionRequest{FleetID: "fleet-1", MaxPlayer: 2})
 	must(t, err)
@@ -115,19 +116,23 @@ func TestPlaceIsGivenBackAfterALateReserve(t *testing.T) {
 	if err := settled(t, op); !errors.Is(err, session.ErrCanceled) {
 		t.Error(err)
 	}
-	if places := late.Places(); len(places) != 0 {
+	if places := service.Places(); len(places) != 0 {
 		t.Errorf("places are left: %v", places)
 	}
 }
 
 // A lateProvider answers Reserve whatever has become of its context.
 type lateProvider struct {
-	*sessiontest.Service
+	session.Provider
 	reserved, answer chan struct{}
 }
 
+func (p *lateProvider) Release(ctx context.Context, r session.Reservation, hosted bool) error {
+	return p.Provider.(session.Releaser).Release(ctx, r, hosted)
+}
+
 func (p *lateProvider) Reserve(ctx context.Context, r session.JoinSessionRequest) (session.Reservation, error) {
-	place, err := p.Service.Reserve(ctx, r)
+	place, err := p.Provider.Reserve(ctx, r)
 	close(p.reserved)
 	<-p.answer
 	return place, err
@@ -188,7 +193,7 @@ func TestLateConnectionIsClosed(t *testing.T) {
 			if err := settled(t, end); err != nil {
 				t.Error("the call that interrupts:", err)
 			}
-			if w.connector.Open() != 0 || w.Connection() != nil || len(w.Named().All()) != 0 ||
+			if len(w.connector.Open()) != 0 || w.Connection() != nil || len(w.Named().All()) != 0 ||
 				len(w.service.Places()) != 0 {
 				t.Error("something is left")
 			}
@@ -200,7 +205,7 @@ func TestJoinFails(t *testing.T) {
 	w := newWorld(t)
 	id := w.active(t)
 	for range 2 { // fill the session
-		_, err := w.service.Reserve(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: "x"})
+		_, err := w.service.Remote().Reserve(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: "x"})
 		must(t, err)
 	}
 	for request, want := range map[session.JoinSessionRequest]error{
@@ -212,7 +217,7 @@ func TestJoinFails(t *testing.T) {
 		}
 	}
 	for _, place := range w.service.Places() {
-		must(t, w.service.Release(t.Context(), place, false))
+		must(t, w.service.Remote().(session.Releaser).Release(t.Context(), place, false))
 	}
 	w.connector.Fail("Connect", session.Errorf("Connect", session.ErrDenied, "banned"))
 	err := w.JoinSession(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: "ada"})
@@ -225,12 +230,12 @@ func TestJoinFails(t *testing.T) {
 func TestFindTimeout(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	w := newWorld(t, func(c *session.Config) { *c = c.WithClock(clock) })
-	held := w.service.Hold("Find")
+	reached, _ := w.service.Hold("Find")
 	op := w.Async(t.Context(), func(ctx context.Context) error {
 		_, err := w.Named().Find(ctx, session.FindRequest{})
 		return err
 	})
-	waitFor(t, held.Reached())
+	waitFor(t, reached)
 	clock.Advance(w.FindTimeout())
 	if err := settled(t, op); !errors.Is(err, session.ErrTimeout) {
 		t.Error(err)

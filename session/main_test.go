@@ -29,7 +29,7 @@ func newWorld(t *testing.T, change ...func(*session.Config)) *world {
 	w := &world{service: new(sessiontest.Service), lan: new(sessiontest.LAN),
 		heard: &heard{changed: make(chan struct{})}}
 	w.connector = &sessiontest.Connector{Service: w.service}
-	cfg := session.Config{Remote: w.service, LAN: w.lan, Connector: w.connector, PlayerID: "ada", PlayerName: "Ada",
+	cfg := session.Config{Remote: w.service.Remote(), LAN: w.lan, Connector: w.connector, PlayerID: "ada", PlayerName: "Ada",
 		ListenIP: "10.0.0.1"}
 	for _, c := range change {
 		c(&cfg)
@@ -54,7 +54,7 @@ func (w *world) end(t *testing.T) {
 	if all := w.Named().All(); len(all) != 0 {
 		t.Errorf("sessions are left: %v", all)
 	}
-	if n := w.connector.Open(); n != 0 {
+	if n := len(w.connector.Open()); n != 0 {
 		t.Errorf("%d connections are left", n)
 	}
 	if places := w.service.Places(); len(places) != 0 {
@@ -106,6 +106,12 @@ func only[E session.Event](events []session.Event) (found []E) {
 		}
 	}
 	return found
+}
+
+// held blocks the calls of an operation until their contexts are done.
+func held(f *sessiontest.Faults, op string) (reached <-chan struct{}) {
+	reached, _ = f.Hold(op)
+	return reached
 }
 
 // waitFor waits for something that must happen.

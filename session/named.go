@@ -61,26 +61,17 @@ func (n *NamedSessions) Connection(name string) Connection {
 // ConnectString returns the address of a session's game server: "ip:port". It fails with a *StateError for a session
 // that does not exist or has no game server yet.
 func (n *NamedSessions) ConnectString(name string) (string, error) {
-	return n.address("ConnectString", name, func(r *record) int { return r.line.place.Port })
-}
-
-// BeaconConnectString is ConnectString with the port of Unreal's beacon: Settings.BeaconPort.
-func (n *NamedSessions) BeaconConnectString(name string) (string, error) {
-	return n.address("BeaconConnectString", name, func(r *record) int { return r.settings.beacon() })
-}
-
-func (n *NamedSessions) address(op, name string, port func(*record) int) (string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	r, ok := n.records[name]
 	if !ok {
-		return "", &StateError{op, name, NoSession, ErrNotFound}
+		return "", &StateError{"ConnectString", name, NoSession, ErrNotFound}
 	}
 	place := r.line.place
 	if place.IPAddress == "" && place.DNSName == "" {
-		return "", &StateError{Op: op, Name: name, State: r.state()}
+		return "", &StateError{Op: "ConnectString", Name: name, State: r.state()}
 	}
-	return address(place.DNSName, place.IPAddress, port(r)), nil
+	return place.Address(), nil
 }
 
 // advertise updates the announcement of a session, if there is one.

@@ -37,10 +37,10 @@ func (w *world) found(t *testing.T) session.SearchResult {
 var ways = map[session.State]func(t *testing.T, w *world) (release func()){
 	session.NoSession: func(*testing.T, *world) func() { return func() {} },
 	session.Creating: func(t *testing.T, w *world) func() {
-		held := w.lan.Hold("Announce")
+		reached, release := w.lan.Hold("Announce")
 		op := w.Async(t.Context(), func(ctx context.Context) error { return w.Named().Create(ctx, "game", onLAN()) })
-		waitFor(t, held.Reached())
-		return func() { held.Release(); waitFor(t, op.Done()) }
+		waitFor(t, reached)
+		return func() { release(); waitFor(t, op.Done()) }
 	},
 	session.Pending: func(t *testing.T, w *world) func() {
 		must(t, w.Named().Create(t.Context(), "game", small))
@@ -48,10 +48,10 @@ var ways = map[session.State]func(t *testing.T, w *world) (release func()){
 	},
 	session.Starting: func(t *testing.T, w *world) func() {
 		must(t, w.Named().Create(t.Context(), "game", small))
-		held := w.service.Hold("Host")
+		reached, release := w.service.Hold("Host")
 		op := w.Async(t.Context(), func(ctx context.Context) error { return w.Named().Start(ctx, "game") })
-		waitFor(t, held.Reached())
-		return func() { held.Release(); waitFor(t, op.Done()) }
+		waitFor(t, reached)
+		return func() { release(); waitFor(t, op.Done()) }
 	},
 	session.InProgress: func(t *testing.T, w *world) func() {
 		must(t, w.Named().Create(t.Context(), "game", small))
@@ -61,10 +61,10 @@ var ways = map[session.State]func(t *testing.T, w *world) (release func()){
 	session.Ending: func(t *testing.T, w *world) func() {
 		must(t, w.Named().Create(t.Context(), "game", onLAN()))
 		must(t, w.Named().Start(t.Context(), "game"))
-		held := w.lan.Hold("Update")
+		reached, release := w.lan.Hold("Update")
 		op := w.Async(t.Context(), func(ctx context.Context) error { return w.Named().End(ctx, "game") })
-		waitFor(t, held.Reached())
-		return func() { held.Release(); waitFor(t, op.Done()) }
+		waitFor(t, reached)
+		return func() { release(); waitFor(t, op.Done()) }
 	},
 	session.Ended: func(t *testing.T, w *world) func() {
 		must(t, w.Named().Create(t.Context(), "game", small))
@@ -75,10 +75,10 @@ var ways = map[session.State]func(t *testing.T, w *world) (release func()){
 	session.Destroying: func(t *testing.T, w *world) func() {
 		must(t, w.Named().Create(t.Context(), "game", small))
 		must(t, w.Named().Start(t.Context(), "game"))
-		held := w.connector.Hold("Close")
+		reached, release := w.connector.Hold("Close")
 		op := w.Async(t.Context(), func(ctx context.Context) error { return w.Named().Destroy(ctx, "game") })
-		waitFor(t, held.Reached())
-		return func() { held.Release(); waitFor(t, op.Done()) }
+		waitFor(t, reached)
+		return func() { release(); waitFor(t, op.Done()) }
 	},
 }
 

@@ -36,19 +36,16 @@ func TestNamedSessionAtTheService(t *testing.T) {
 	if got, err := n.ConnectString("game"); err != nil || got != "127.0.0.1:7777" {
 		t.Errorf("the address is %s, %v", got, err)
 	}
-	if got, err := n.BeaconConnectString("game"); err != nil || got != "127.0.0.1:15000" {
-		t.Errorf("the address of the beacon is %s, %v", got, err)
-	}
 	if n.Connection("game") == nil || len(n.All()) != 1 {
 		t.Error("the player is not connected")
 	}
 	must(t, n.End(ctx, "game"))
 	must(t, n.Start(ctx, "game")) // a new game session; the connection to the old one is closed
-	if w.connector.Open() != 1 || len(w.service.Places()) != 1 {
-		t.Errorf("%d connections, places %v", w.connector.Open(), w.service.Places())
+	if len(w.connector.Open()) != 1 || len(w.service.Places()) != 1 {
+		t.Errorf("connections %v, places %v", w.connector.Open(), w.service.Places())
 	}
 	must(t, n.Destroy(ctx, "game"))
-	if len(n.All()) != 0 || w.connector.Open() != 0 {
+	if len(n.All()) != 0 || len(w.connector.Open()) != 0 {
 		t.Error("something is left")
 	}
 }
@@ -153,10 +150,12 @@ func TestFallbackToLAN(t *testing.T) {
 func TestFallbackWithoutAService(t *testing.T) {
 	for name, change := range map[string]func(*session.Config){
 		"no service":     func(c *session.Config) { c.Remote, c.Connector = nil, nil },
-		"not configured": func(c *session.Config) { c.Remote.(*sessiontest.Service).Fail("Configure", errOffline) },
+		"not configured": func(*session.Config) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := session.Config{Remote: new(sessiontest.Service), LAN: new(sessiontest.LAN), FallbackToLAN: true}
+			service := new(sessiontest.Service)
+			service.Fail("Configure", errOffline)
+			cfg := session.Config{Remote: service.Remote(), LAN: new(sessiontest.LAN), FallbackToLAN: true}
 			change(&cfg)
 			client := session.New(cfg)
 			defer client.Close(t.Context())
@@ -186,7 +185,7 @@ func TestSettingsOfAJoinedSession(t *testing.T) {
 	guest := newWorld(t, func(c *session.Config) { c.LAN, c.PlayerID, c.Remote = host.lan, "bob", nil })
 	settings := session.Settings{
 		NumPublicConnections: 2, ShouldAdvertise: true, AllowJoinInProgress: true, IsLANMatch: true, BuildUniqueID: 7,
-		BeaconPort: 1234, UsesPresence: true, Properties: map[string]string{session.PropertyName: "Friday", "map": "x"},
+		UsesPresence: true, Properties: map[string]string{session.PropertyName: "Friday", "map": "x"},
 	}
 	must(t, host.Named().Create(t.Context(), "game", settings))
 	results, err := guest.Named().Find(t.Context(), session.FindRequest{LAN: true})
@@ -256,7 +255,7 @@ func TestFailureGoesBack(t *testing.T) {
 			if s, _ := w.Named().Get("game"); s.State != test.want {
 				t.Errorf("the session is %s, not %s", s.State, test.want)
 			}
-			if len(w.service.Places()) != 0 || len(w.lan.Adverts()) != 0 || w.connector.Open() != 0 {
+			if len(w.service.Places()) != 0 || len(w.lan.Adverts()) != 0 || len(w.connector.Open()) != 0 {
 				t.Error("something is left")
 			}
 		})
@@ -273,26 +272,26 @@ func TestInterruption(t *testing.T) {
 		"canceled": func(_ *world, cancel context.CancelFunc) error { cancel(); return nil },
 		"closed":   func(w *world, _ context.CancelFunc) error { return w.Close(context.Background()) },
 	}
-	holdConnect := func(w *world) <-chan struct{} { return w.connector.Hold("Connect").Reached() }
+	holdConnect := func(w *world) <-chan struct{} { return held(&w.connector.Faults, "Connect") }
 	holds := map[string]struct {
 		hold  func(*world) (reached <-chan struct{})
 		begin func(context.Context, *world, session.SearchResult) *session.Op
 		back  session.State // where a canceled call leads
 	}{
 		"announcing": {
-			func(w *world) <-chan struct{} { return w.lan.Hold("Announce").Reached() },
+			func(w *world) <-chan struct{} { return held(&w.lan.Faults, "Announce") },
 			func(ctx context.Context, w *world, _ session.SearchResult) *session.Op {
 				return w.Async(ctx, func(ctx context.Context) error { return w.Named().Create(ctx, "game", onLAN()) })
 			}, session.NoSession,
 		},
 		"hosting": {
-			func(w *world) <-chan struct{} { return w.service.Hold("Host").Reached() }, startAsync, session.Pending,
+			func(w *world) <-chan struct{} { return held(&w.service.Faults, "Host") }, startAsync, session.Pending,
 		},
 		"connecting": {
 			holdConnect, startAsync, session.Pending,
 		},
 		"reserving": {
-			func(w *world) <-chan struct{} { return w.service.Hold("Reserve").Reached() }, joinAsync, session.NoSession,
+			func(w *world) <-chan struct{} { return held(&w.service.Faults, "Reserve") }, joinAsync, session.NoSession,
 		},
 		"joining": {
 			holdConnect, joinAsync, session.NoSession,
@@ -391,9 +390,9 @@ func TestFind(t *testing.T) {
 	w := newWorld(t)
 	n, ctx := w.Named(), t.Context()
 	w.active(t)
-	held := w.service.Hold("Find")
+	reached, release := w.service.Hold("Find")
 	search := w.Async(ctx, func(ctx context.Context) error { _, err := n.Find(ctx, session.FindRequest{}); return err })
-	waitFor(t, held.Reached())
+	waitFor(t, reached)
 	if _, err := n.Find(ctx, session.FindRequest{LAN: true}); !errors.Is(err, session.ErrSearchBusy) {
 		t.Error("two searches at a time:", err)
 	}
@@ -402,10 +401,10 @@ func TestFind(t *testing.T) {
 		t.Error(err)
 	}
 	var state *session.StateError
-	if err := n.CancelFind(ctx); !errors.As(err, &state) || state.State != session.NotSearching {
+	if err := n.CancelFind(ctx); !errors.As(err, &state) || state.State != "NotSearching" {
 		t.Error(err)
 	}
-	held.Release()
+	release()
 	w.service.Fail("Find", errors.New("boom"))
 	if _, err := n.Find(ctx, session.FindRequest{}); !errors.Is(err, session.ErrTransport) {
 		t.Error(err)

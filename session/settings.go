@@ -19,8 +19,6 @@ type Settings struct {
 	IsLANMatch bool
 	// BuildUniqueID is the build of the game; other builds do not find the session.
 	BuildUniqueID int32
-	// BeaconPort is the port in BeaconConnectString; 0 for 15000.
-	BeaconPort int
 
 	// The following are stored for the game and have no other effect.
 	IsDedicated          bool
@@ -41,15 +39,11 @@ const PropertyName = "Name"
 // defaultTitle has no name of a person in it, because every search returns it.
 const defaultTitle = "Session"
 
-// beaconPort is the default port of Unreal's beacons. Source: Unreal, AOnlineBeaconHost.
-const beaconPort = 15000
-
 func (s Settings) check(op string) error {
 	c := checker{op: op}
 	c.between("NumPublicConnections", s.NumPublicConnections, 0, maxPlayers)
 	c.between("NumPrivateConnections", s.NumPrivateConnections, 0, maxPlayers)
 	c.between("the number of connections", s.connections(), 1, maxPlayers)
-	c.between("BeaconPort", s.BeaconPort, 0, 65535)
 	c.properties(s.Properties)
 	return c.err
 }
@@ -60,9 +54,6 @@ func (s Settings) connections() int { return s.NumPublicConnections + s.NumPriva
 func (s Settings) title() string {
 	return cmp.Or(s.Properties[PropertyName], defaultTitle)
 }
-
-// beacon returns the port of Unreal's beacon.
-func (s Settings) beacon() int { return cmp.Or(s.BeaconPort, beaconPort) }
 
 // published returns the properties that other players receive besides the title.
 func (s Settings) published() map[string]string {

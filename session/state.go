@@ -23,12 +23,6 @@ const (
 	Destroying State = "Destroying" // everything of it is being released
 )
 
-// The other states that a StateError can have.
-const (
-	Tracking     State = "Tracking"     // a ticket is being tracked
-	NotSearching State = "NotSearching" // no search is running
-)
-
 // state returns the state of the session's life by its public name.
 func (r *record) state() State {
 	switch s := r.life.State(); s {
@@ -54,8 +48,10 @@ func (r *record) permit(op string, c life.Command) error {
 // A StateError reports a call that is not possible in the current state. The call has changed nothing. For errors.Is it
 // is ErrState, and also ErrNotFound for a named session that does not exist, or ErrExists for one that should not.
 type StateError struct {
-	Op    string // the call
-	Name  string // of the named session; otherwise the id of the session or ticket, or ""
+	Op   string // the call
+	Name string // of the named session; otherwise the id of the session or ticket, or ""
+	// State is one of the constants, "Tracking" for a second StartTracking, or "NotSearching" for a CancelFind without
+	// a search.
 	State State
 	kind  error // ErrNotFound, ErrExists or nil
 }

@@ -88,7 +88,7 @@ func (t *tickets) begin(m Matchmaker, ticketID, playerID string) (*tracker, erro
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.now != nil {
-		return nil, &StateError{Op: trackingOp, Name: ticketID, State: Tracking}
+		return nil, &StateError{Op: trackingOp, Name: ticketID, State: "Tracking"}
 	}
 	_, watch := m.(TicketWatcher)
 	now := &tracker{tickets: t, matchmaker: m, watch: watch, ticketID: ticketID, playerID: playerID,

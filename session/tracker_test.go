@@ -9,7 +9,6 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/session"
-	"github.com/muster-gg/muster/session/sessiontest"
 )
 
 // A trackedWorld has a ticket of ada's, polled or watched.
@@ -23,10 +22,8 @@ const ticketID = "t-1"
 
 func newTrackedWorld(t *testing.T, polled bool) *trackedWorld {
 	w := &trackedWorld{clock: clockwork.NewFakeClock(), polled: polled}
-	w.world = newWorld(t, func(c *session.Config) {
-		*c = c.WithClock(w.clock)
-		c.Remote.(*sessiontest.Service).NoWatch = polled
-	})
+	w.world = newWorld(t, func(c *session.Config) { *c = c.WithClock(w.clock) })
+	w.service.NoWatch = polled
 	_, err := w.StartMatchmaking(t.Context(), session.StartMatchmakingRequest{
 		ConfigurationName: "duel", TicketID: ticketID, Players: []session.Player{{PlayerID: "ada"}},
 	})
@@ -67,7 +64,7 @@ func both(t *testing.T, test func(*testing.T, *trackedWorld)) {
 func TestTrackToTheMatch(t *testing.T) {
 	both(t, func(t *testing.T, w *trackedWorld) {
 		must(t, w.StartTracking(ticketID, "ada"))
-		inState(t, w.StartTracking("t-2", "ada"), session.Tracking)
+		inState(t, w.StartTracking("t-2", "ada"), "Tracking")
 		w.then(t, nothing)
 		first := w.propose(t)
 		if e := await[session.MatchAcceptance](t, w.heard, 1); e.Ticket.MatchID != first {
@@ -180,9 +177,8 @@ func TestLookAfterAcceptMatch(t *testing.T) {
 // A ticket that does not change is requested as often as PollInterval allows, after the first seconds.
 func TestQuietTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, func(c *session.Config) {
-			c.Remote.(*sessiontest.Service).NoWatch = true
-		})
+		w := newWorld(t)
+		w.service.NoWatch = true
 		_, err := w.StartMatchmaking(t.Context(), session.StartMatchmakingRequest{
 			ConfigurationName: "duel", TicketID: ticketID, Players: []session.Player{{PlayerID: "ada"}},
 		})
@@ -207,20 +203,20 @@ func TestStopTracking(t *testing.T) {
 		must(t, w.StopTracking(t.Context())) // nothing is tracked
 		must(t, w.StartTracking(ticketID, "ada"))
 		must(t, w.StopTracking(t.Context()))
-		if ticket, err := w.service.Ticket(t.Context(), ticketID); err != nil ||
+		if ticket, err := w.service.Remote().(session.Matchmaker).Ticket(t.Context(), ticketID); err != nil ||
 			ticket.Status != session.TicketSearching {
 			t.Error("the ticket is", ticket, err)
 		}
 		must(t, w.service.Match(ticketID))
-		held := w.connector.Hold("Connect")
+		reached, _ := w.connector.Hold("Connect")
 		must(t, w.StartTracking(ticketID, "ada"))
-		waitFor(t, held.Reached())
+		waitFor(t, reached)
 		must(t, w.StopTracking(t.Context())) // interrupts the connecting
-		if w.connector.Open() != 0 || w.Connection() != nil {
+		if len(w.connector.Open()) != 0 || w.Connection() != nil {
 			t.Error("the player is in the match")
 		}
 		for _, place := range w.service.Places() {
-			must(t, w.service.Release(t.Context(), place, false)) // without a Releaser it runs out
+			must(t, w.service.Remote().(session.Releaser).Release(t.Context(), place, false)) // without a Releaser it runs out
 		}
 		if events := w.events(); len(only[session.MatchError](events))+len(only[session.MatchComplete](events)) != 0 {
 			t.Errorf("events are %+v", events)

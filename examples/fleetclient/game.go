@@ -59,7 +59,7 @@ func (p *printer) OnDisconnected(*gamenet.Session, error) {}
 
 // talk says the lines, until there are no more, ctx is done, or the connection ends.
 func talk(ctx context.Context, connection session.Connection, lines <-chan string) error {
-	server := connection.(session.GamenetConnection).Session()
+	server := connection.(*handshake.Conn).Session()
 	for {
 		select {
 		case line, ok := <-lines:

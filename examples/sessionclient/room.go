@@ -75,7 +75,7 @@ func (r *room) OnDisconnected(*gamenet.Session, error) {}
 
 // talk says the lines, until there are no more, ctx is done, or the game server has gone.
 func (r *room) talk(ctx context.Context, connection session.Connection, lines <-chan string) error {
-	server := connection.(session.GamenetConnection).Session()
+	server := connection.(*handshake.Conn).Session()
 	for {
 		select {
 		case line, ok := <-lines:

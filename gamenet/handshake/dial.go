@@ -20,7 +20,7 @@ type Config struct {
 	Welcomed func(s *gamenet.Session, data []byte) (gamenet.Handler, error)
 	// Version is the version of the game's protocol. It must be the server's.
 	Version uint32
-	// Ticket is the player session id: at most MaxTicket bytes of UTF-8 without control characters. "" for a server
+	// Ticket is the player session id: at most 255 bytes of UTF-8 without control characters. "" for a server
 	// that accepts players without one.
 	Ticket string
 	// Data is the game's own data for the server's Admit: at most MaxData bytes. It is not modified.
@@ -86,7 +86,7 @@ func (c *Conn) wait(ctx context.Context) error {
 func (c *Config) validate() error {
 	switch {
 	case !validTicket(c.Ticket):
-		return configError("Ticket", "at most %d bytes of UTF-8 without control characters are allowed", MaxTicket)
+		return configError("Ticket", "at most %d bytes of UTF-8 without control characters are allowed", maxTicket)
 	case len(c.Data) > MaxData:
 		return configError("Data", "it has %d bytes, at most %d are allowed", len(c.Data), MaxData)
 	case (c.NewHandler == nil) == (c.Welcomed == nil):
@@ -123,14 +123,16 @@ func (c *Conn) Data() []byte { return c.data }
 // cause.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Err returns the cause that OnDisconnected received; nil before Done is closed.
+// Err returns the cause that OnDisconnected received; nil before Done is closed, and when Close has ended the session.
 func (c *Conn) Err() error {
 	select {
 	case <-c.done:
-		return c.cause
+		if !errors.Is(c.cause, gamenet.ErrServiceClosed) {
+			return c.cause
+		}
 	default:
-		return nil
 	}
+	return nil
 }
 
 // Close ends the session gracefully, as gamenet.ClientService.Close does, and returns when its goroutines have ended.

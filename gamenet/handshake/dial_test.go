@@ -66,7 +66,7 @@ func TestOddAnswers(t *testing.T) {
 		"no refusal": {func(s *gamenet.Session, _ Hello) { send(s, idRefusal, "") }, "the refusal is empty"},
 		"a Hello": {func(s *gamenet.Session, _ Hello) { send(s, idHello, "") },
 			"a server does not send packets of id 0xffe0"},
-		"an id in reserve": {func(s *gamenet.Session, _ Hello) { send(s, LastID, "") },
+		"an id in reserve": {func(s *gamenet.Session, _ Hello) { send(s, lastID, "") },
 			"a server does not send packets of id 0xffef"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestWelcomed(t *testing.T) {
 	}
 	closeWithin(t, c)
 	closeWithin(t, c)
-	if data != "map=harbour" || !errors.Is(c.Err(), gamenet.ErrServiceClosed) {
+	if data != "map=harbour" || c.Err() != nil {
 		t.Errorf("data %q, ended because of %v", data, c.Err())
 	}
 	unknown := errors.New("unknown map")
@@ -235,8 +235,8 @@ func TestCloseWithin(t *testing.T) {
 		t.Error(err)
 	}
 	await(t, "the end", c.Done())
-	if !errors.Is(c.Err(), gamenet.ErrServiceClosed) {
-		t.Errorf("ended because of %v", c.Err())
+	if c.Err() != nil || !errors.Is(d.cause, gamenet.ErrServiceClosed) {
+		t.Errorf("ended because of %v, the handler's cause is %v", c.Err(), d.cause)
 	}
 }
 
@@ -262,7 +262,7 @@ func TestConfig(t *testing.T) {
 	handler := func(*gamenet.Session) gamenet.Handler { return newDiary() }
 	for field, cfg := range map[string]Config{
 		"NewHandler": {},
-		"Ticket":     {Config: gamenet.Config{NewHandler: handler}, Ticket: strings.Repeat("x", MaxTicket+1)},
+		"Ticket":     {Config: gamenet.Config{NewHandler: handler}, Ticket: strings.Repeat("x", maxTicket+1)},
 		"Data":       {Config: gamenet.Config{NewHandler: handler}, Data: make([]byte, MaxData+1)},
 		"Codec":      {Config: gamenet.Config{NewHandler: handler, Codec: gamenet.Varint}},
 		"MaxPacket":  {Config: gamenet.Config{NewHandler: handler, MaxPacket: 1}},

@@ -97,5 +97,5 @@
 // Hello is the first packet of a session. The positions of format and version, and the layout of Refusal, are the same
 // in all formats, so that every server can send a Refusal to every client. After a Refusal the server ends the session
 // with a gamenet.Reason of the same text, whose code is 0xFFE0 plus that of the Refusal. Ticket and text are UTF-8
-// without control characters. The ids from FirstID to LastID are reserved for the handshake.
+// without control characters. The ids from FirstID on are reserved.
 package handshake

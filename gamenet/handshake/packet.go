@@ -12,11 +12,13 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// The ids of the handshake's packets. Games must not use the ids from FirstID to LastID, in either direction: a session
-// that receives one after the handshake ends.
+// FirstID is the first of the ids that games behind the handshake must not use, in either direction: a session that
+// receives one after the handshake ends. Those from 0xFFF0 on are gamenet's own.
+const FirstID uint16 = 0xFFE0
+
+// The ids of the handshake's packets.
 const (
-	FirstID uint16 = 0xFFE0
-	LastID  uint16 = 0xFFEF
+	lastID = gamenet.FirstReservedID - 1
 
 	idHello   uint16 = 0xFFE0 // player → server
 	idWelcome uint16 = 0xFFE1 // server → player
@@ -26,7 +28,7 @@ const (
 // The limits of the fields, in bytes. With them the largest packet, a Hello, has 785 bytes, the header of gamenet.U16
 // included: MaxPacket must not be less.
 const (
-	MaxTicket = 255
+	maxTicket = 255
 	MaxData   = 512 // of Hello and of Welcome
 	maxText   = 255 // of a refusal
 )
@@ -42,7 +44,7 @@ var ErrInvalid = errors.New("handshake: invalid packet")
 type Hello struct {
 	version uint32 // of the game's own protocol
 	nonce   uint64 // copied into Welcome
-	Ticket  string // the player session id; "" without one. UTF-8 without control characters, at most MaxTicket bytes
+	Ticket  string // the player session id; "" without one. UTF-8 without control characters, at most 255 bytes
 	Data    []byte // the game's own, such as a name or a team: at most MaxData bytes
 }
 
@@ -89,7 +91,7 @@ func readHello(p gamenet.Packet, version uint32) (Hello, error) {
 }
 
 // validTicket reports whether a ticket is valid in a Hello.
-func validTicket(ticket string) bool { return len(ticket) <= MaxTicket && plain(ticket) }
+func validTicket(ticket string) bool { return len(ticket) <= maxTicket && plain(ticket) }
 
 // checkData rejects data that is too long for a packet.
 func checkData(packet string, data []byte) error {
@@ -162,4 +164,4 @@ func clean(text string) string {
 }
 
 // ours reports whether a packet id belongs to the handshake.
-func ours(id uint16) bool { return FirstID <= id && id <= LastID }
+func ours(id uint16) bool { return FirstID <= id && id <= lastID }

@@ -400,7 +400,7 @@ func TestGarbage(t *testing.T) {
 // TestHandshakeAgain ends sessions that begin again, or use the handshake's ids.
 func TestHandshakeAgain(t *testing.T) {
 	for _, second := range []gamenet.Packet{
-		helloPacket(Hello{version: version, Ticket: "psess-2"}), {ID: idRefusal, Payload: []byte{1}}, {ID: LastID},
+		helloPacket(Hello{version: version, Ticket: "psess-2"}), {ID: idRefusal, Payload: []byte{1}}, {ID: lastID},
 	} {
 		d := newDiary()
 		h := serve(t, ServerConfig{Admit: admits(d, "")})

@@ -201,10 +201,10 @@ func TestCanceledStart(t *testing.T) {
 				settings.Properties = map[string]string{"mode": "ctf"}
 			}
 			s.check(c.Named().Create(t.Context(), "game", settings))
-			held := connector.Hold("Connect")
+			reached, _ := connector.Hold("Connect")
 			op := c.Async(ctx, func(ctx context.Context) error { return c.Named().Start(ctx, "game") })
 			if test.connecting {
-				<-held.Reached()
+				<-reached
 				cancel()
 			}
 			if err := op.Wait(t.Context()); !errors.Is(err, session.ErrCanceled) {

@@ -3,6 +3,8 @@ package sessiontest
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/muster-gg/muster/session"
@@ -17,18 +19,17 @@ type Connector struct {
 	Service *Service
 
 	mu    sync.Mutex
-	conns map[*Connection]struct{} // that have not ended
+	conns map[*connection]struct{} // that have not ended
 }
 
-// A Connection is a connection that a Connector has made.
-type Connection struct {
-	// Place is the reservation that it was made with.
-	Place     session.Reservation
+type connection struct {
+	place     session.Reservation
 	connector *Connector
 	done      chan struct{}
-	mu        sync.Mutex
-	over      bool
-	err       error
+
+	mu   sync.Mutex
+	over bool
+	err  error
 }
 
 // ErrLost is the error of a connection that Drop has ended.
@@ -44,34 +45,46 @@ func (c *Connector) Connect(ctx context.Context, r session.Reservation) (session
 			return nil, err
 		}
 	}
-	conn := &Connection{Place: r, connector: c, done: make(chan struct{})}
+	conn := &connection{place: r, connector: c, done: make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.conns == nil {
-		c.conns = make(map[*Connection]struct{})
+		c.conns = make(map[*connection]struct{})
 	}
 	c.conns[conn] = struct{}{}
 	return conn, nil
 }
 
-// Open returns the number of connections that have not ended.
-func (c *Connector) Open() int {
+// Open returns the reservations of the connections that have not ended, in no order.
+func (c *Connector) Open() []session.Reservation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.conns)
+	var open []session.Reservation
+	for conn := range c.conns {
+		open = append(open, conn.place)
+	}
+	return open
 }
 
-// Close implements session.Connection.
-func (c *Connection) Close(ctx context.Context) error {
+// Drop ends the open connections of a player with ErrLost, as a network failure does.
+func (c *Connector) Drop(playerID string) {
+	c.mu.Lock()
+	conns := slices.Collect(maps.Keys(c.conns))
+	c.mu.Unlock()
+	for _, conn := range conns {
+		if conn.place.PlayerID == playerID {
+			conn.end(ErrLost)
+		}
+	}
+}
+
+func (c *connection) Close(ctx context.Context) error {
 	err := c.connector.enter(ctx, "Close")
 	c.end(nil)
 	return err
 }
 
-// Drop ends the connection with ErrLost, as a network failure does.
-func (c *Connection) Drop() { c.end(ErrLost) }
-
-func (c *Connection) end(why error) {
+func (c *connection) end(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
@@ -79,7 +92,7 @@ func (c *Connection) end(why error) {
 	}
 	c.over, c.err = true, why
 	if c.connector.Service != nil {
-		c.connector.Service.free(c.Place)
+		c.connector.Service.free(c.place)
 	}
 	c.connector.mu.Lock()
 	delete(c.connector.conns, c)
@@ -87,11 +100,9 @@ func (c *Connection) end(why error) {
 	close(c.done)
 }
 
-// Done implements session.Connection.
-func (c *Connection) Done() <-chan struct{} { return c.done }
+func (c *connection) Done() <-chan struct{} { return c.done }
 
-// Err implements session.Connection.
-func (c *Connection) Err() error {
+func (c *connection) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err

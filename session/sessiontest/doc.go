@@ -3,7 +3,7 @@
 //
 //	var service sessiontest.Service
 //	client := session.New(session.Config{
-//		Remote:    &service,
+//		Remote:    service.Remote(),
 //		Connector: &sessiontest.Connector{Service: &service},
 //		LAN:       new(sessiontest.LAN),
 //	})

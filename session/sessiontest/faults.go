@@ -13,7 +13,7 @@ import (
 type Faults struct {
 	mu    sync.Mutex
 	fails map[string][]error
-	holds map[string]*Held
+	holds map[string]*held
 	calls map[string]int
 }
 
@@ -34,39 +34,28 @@ func (f *Faults) Calls(op string) int {
 	return f.calls[op]
 }
 
-// Held blocks the calls of an operation.
-type Held struct {
-	reached chan struct{}
-	release chan struct{}
-	once    sync.Once
-	let     func()
-}
+// held blocks the calls of an operation.
+type held struct{ reached, release chan struct{} }
 
-// Hold blocks the calls of the operation before they do anything, until Release or until their context is done.
-func (f *Faults) Hold(op string) *Held {
-	h := &Held{reached: make(chan struct{}), release: make(chan struct{})}
-	h.let = func() {
+// Hold blocks the calls of the operation before they do anything, until release or until their context is done. reached
+// is closed when a call is blocked.
+func (f *Faults) Hold(op string) (reached <-chan struct{}, release func()) {
+	h := &held{reached: make(chan struct{}), release: make(chan struct{})}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.holds == nil {
+		f.holds = make(map[string]*held)
+	}
+	f.holds[op] = h
+	return h.reached, sync.OnceFunc(func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.holds[op] == h {
 			delete(f.holds, op)
 		}
 		close(h.release)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.holds == nil {
-		f.holds = make(map[string]*Held)
-	}
-	f.holds[op] = h
-	return h
+	})
 }
-
-// Reached is closed when a call is blocked.
-func (h *Held) Reached() <-chan struct{} { return h.reached }
-
-// Release unblocks the calls.
-func (h *Held) Release() { h.once.Do(h.let) }
 
 // enter begins each call.
 func (f *Faults) enter(ctx context.Context, op string) error {
@@ -99,8 +88,8 @@ func interrupted(ctx context.Context, op string) error {
 	return &session.Error{Op: op, Kind: kind, Message: "its context is done", Err: ctx.Err()}
 }
 
-// count counts a call and returns the Held that blocks it, if any.
-func (f *Faults) count(op string) *Held {
+// count counts a call and returns what blocks it, if anything.
+func (f *Faults) count(op string) *held {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.calls == nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // Reserve implements session.Provider.
-func (s *Service) Reserve(ctx context.Context, r session.JoinSessionRequest) (session.Reservation, error) {
+func (s provider) Reserve(ctx context.Context, r session.JoinSessionRequest) (session.Reservation, error) {
 	if err := s.begin(ctx, "Reserve"); err != nil {
 		return session.Reservation{}, err
 	}
@@ -38,7 +38,7 @@ func (s *Service) reserve(op, sessionID, playerID string) (none session.Reservat
 }
 
 // Release implements session.Releaser.
-func (s *Service) Release(ctx context.Context, r session.Reservation, hosted bool) error {
+func (s provider) Release(ctx context.Context, r session.Reservation, hosted bool) error {
 	if err := s.enter(ctx, "Release"); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *Service) free(r session.Reservation) {
 }
 
 // Host implements session.Provider.
-func (s *Service) Host(ctx context.Context, r session.HostRequest) (session.Reservation, error) {
+func (s provider) Host(ctx context.Context, r session.HostRequest) (session.Reservation, error) {
 	if err := s.begin(ctx, "Host"); err != nil {
 		return session.Reservation{}, err
 	}

@@ -14,7 +14,7 @@ import (
 const maxPage = 20
 
 // SearchSessions implements session.Provider.
-func (s *Service) SearchSessions(ctx context.Context,
+func (s provider) SearchSessions(ctx context.Context,
 	r session.SearchSessionsRequest) (page session.SearchSessionsResponse, err error) {
 	if err := s.begin(ctx, "SearchSessions"); err != nil {
 		return page, err
@@ -65,7 +65,7 @@ func (s *Service) active(match func(*gameSession) bool) []*gameSession {
 }
 
 // Find implements session.Provider.
-func (s *Service) Find(ctx context.Context, r session.FindRequest) ([]session.SearchResult, error) {
+func (s provider) Find(ctx context.Context, r session.FindRequest) ([]session.SearchResult, error) {
 	if err := s.begin(ctx, "Find"); err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// A Service is a session service in memory. It implements session.Provider, Matchmaker, TicketWatcher and Releaser. Its
-// game servers are at 127.0.0.1, each session at a port of its own from 7777 on; Connector connects to them.
+// A Service is a session service in memory, which Remote reaches. Its game servers are at 127.0.0.1, each session at a
+// port of its own from 7777 on; Connector connects to them.
 //
 // It accepts every fleet id and none, and no filter but "hasAvailablePlayerSessions=true". Sessions are sorted by age.
 type Service struct {
@@ -38,6 +38,12 @@ type Service struct {
 	accepted   map[string][]string // by ticket, the players who have accepted
 	players    map[string][]string // of each ticket
 }
+
+// Remote returns the provider that reaches the service, for session.Config.Remote. It is a session.Matchmaker, a
+// TicketWatcher and a Releaser too.
+func (s *Service) Remote() session.Provider { return provider{s} }
+
+type provider struct{ *Service }
 
 // A gameSession is a session with its slots.
 type gameSession struct {
@@ -80,7 +86,7 @@ func (s *Service) id(kind string) string {
 }
 
 // Configure implements session.Provider. Without a region it is "test-region-1".
-func (s *Service) Configure(ctx context.Context, region string) error {
+func (s provider) Configure(ctx context.Context, region string) error {
 	if err := s.enter(ctx, "Configure"); err != nil {
 		return err
 	}
@@ -108,7 +114,7 @@ func (s *Service) begin(ctx context.Context, op string) error {
 }
 
 // CreateSession implements session.Provider.
-func (s *Service) CreateSession(ctx context.Context, r session.CreateSessionRequest) (string, error) {
+func (s provider) CreateSession(ctx context.Context, r session.CreateSessionRequest) (string, error) {
 	if err := s.begin(ctx, "CreateSession"); err != nil {
 		return "", err
 	}
@@ -154,7 +160,7 @@ func (s *Service) create(op string, c session.SessionConfig) (*gameSession, erro
 }
 
 // CreateSessionOnQueue implements session.Provider.
-func (s *Service) CreateSessionOnQueue(ctx context.Context, r session.CreateSessionOnQueueRequest) (string, error) {
+func (s provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSessionOnQueueRequest) (string, error) {
 	if err := s.begin(ctx, "CreateSessionOnQueue"); err != nil {
 		return "", err
 	}
@@ -187,7 +193,7 @@ func (s *Service) fulfil(id string) error {
 }
 
 // Placement implements session.Provider.
-func (s *Service) Placement(ctx context.Context, id string) (session.Placement, error) {
+func (s provider) Placement(ctx context.Context, id string) (session.Placement, error) {
 	if err := s.begin(ctx, "Placement"); err != nil {
 		return session.Placement{}, err
 	}

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestProvider(t *testing.T) {
 	sessiontest.Provider(t, func(*testing.T) sessiontest.Subject {
-		return sessiontest.Subject{Provider: new(sessiontest.Service), FleetID: "fleet-1"}
+		return sessiontest.Subject{Provider: new(sessiontest.Service).Remote(), FleetID: "fleet-1"}
 	})
 }
 
@@ -22,18 +22,25 @@ func TestManualProvider(t *testing.T) {
 	sessiontest.Provider(t, func(*testing.T) sessiontest.Subject {
 		service := &sessiontest.Service{Manual: true, NoMatch: true}
 		return sessiontest.Subject{
-			Provider: service, FleetID: "fleet-1", Manual: true,
+			Provider: service.Remote(), FleetID: "fleet-1", Manual: true,
 			Activate: func(_ *testing.T, sessionID string) { service.Activate(sessionID) },
 		}
 	})
 }
 
-func ready(t *testing.T, s *sessiontest.Service) *sessiontest.Service {
+// A world is a service, and what a client calls of it.
+type world struct {
+	*sessiontest.Service
+	session.Provider
+	session.Matchmaker
+}
+
+func ready(t *testing.T, s *sessiontest.Service) world {
 	t.Helper()
-	if err := s.Configure(t.Context(), ""); err != nil {
+	if err := s.Remote().Configure(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return world{s, s.Remote(), s.Remote().(session.Matchmaker)}
 }
 
 func TestCapacity(t *testing.T) {
@@ -140,18 +147,18 @@ func TestFaults(t *testing.T) {
 	if _, err := c.Connect(t.Context(), session.Reservation{}); !errors.Is(err, boom) {
 		t.Error(err)
 	}
-	held := c.Hold("Connect")
+	reached, release := c.Hold("Connect")
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-held.Reached(); cancel() }()
+	go func() { <-reached; cancel() }()
 	if _, err := c.Connect(ctx, session.Reservation{}); !errors.Is(err, context.Canceled) {
 		t.Error("a call that is held goes on after its context:", err)
 	}
-	held.Release()
-	held.Release()
+	release()
+	release()
 	if conn, err := c.Connect(t.Context(), session.Reservation{}); err != nil || conn.Err() != nil {
 		t.Error(err)
 	}
-	if c.Calls("Connect") != 3 || c.Open() != 1 {
-		t.Errorf("%d calls, %d connections", c.Calls("Connect"), c.Open())
+	if c.Calls("Connect") != 3 || len(c.Open()) != 1 {
+		t.Errorf("%d calls, connections %v", c.Calls("Connect"), c.Open())
 	}
 }

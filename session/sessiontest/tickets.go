@@ -18,7 +18,7 @@ func (s *Service) matching(ctx context.Context, op string) error {
 
 // StartMatchmaking implements session.Matchmaker. Tickets are SEARCHING until the test calls Propose, Match or
 // EndTicket.
-func (s *Service) StartMatchmaking(ctx context.Context, r session.StartMatchmakingRequest) (string, error) {
+func (s provider) StartMatchmaking(ctx context.Context, r session.StartMatchmakingRequest) (string, error) {
 	if err := s.matching(ctx, "StartMatchmaking"); err != nil {
 		return "", err
 	}
@@ -48,7 +48,7 @@ func (s *Service) ticket(op, id string) (*session.Ticket, error) {
 }
 
 // StopMatchmaking implements session.Matchmaker.
-func (s *Service) StopMatchmaking(ctx context.Context, r session.StopMatchmakingRequest) error {
+func (s provider) StopMatchmaking(ctx context.Context, r session.StopMatchmakingRequest) error {
 	if err := s.matching(ctx, "StopMatchmaking"); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *Service) Propose(ticketIDs ...string) (matchID string, err error) {
 
 // AcceptMatch implements session.Matchmaker. When all players of all tickets of a match have accepted it, it is made as
 // by Match; when one rejects it, all its tickets are SEARCHING again.
-func (s *Service) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest) error {
+func (s provider) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest) error {
 	if err := s.matching(ctx, "AcceptMatch"); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (s *Service) match(ticketIDs []string) error {
 }
 
 // Ticket implements session.Matchmaker.
-func (s *Service) Ticket(ctx context.Context, id string) (session.Ticket, error) {
+func (s provider) Ticket(ctx context.Context, id string) (session.Ticket, error) {
 	if err := s.matching(ctx, "Ticket"); err != nil {
 		return session.Ticket{}, err
 	}
@@ -196,7 +196,7 @@ func copyTicket(t *session.Ticket) session.Ticket {
 }
 
 // WatchTicket implements session.TicketWatcher.
-func (s *Service) WatchTicket(ctx context.Context, id string, changed func(session.Ticket)) error {
+func (s provider) WatchTicket(ctx context.Context, id string, changed func(session.Ticket)) error {
 	if s.NoWatch {
 		return session.Errorf("WatchTicket", session.ErrUnsupported, "this service does not report changes")
 	}
