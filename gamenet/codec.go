@@ -13,7 +13,7 @@ type Codec interface {
 	// packet is; p is unused in both cases. The payload is a part of b. An error that wraps ErrFrame means that b can
 	// never become a packet of at most max bytes.
 	Decode(b []byte, max int) (p Packet, size int, err error)
-	// Append adds the bytes of a packet to dst. With an error that wraps ErrPacketTooLarge or ErrInvalidID it returns dst
+	// Append adds a packet's bytes to dst. With an error that wraps ErrPacketTooLarge or ErrInvalidID it returns dst
 	// unchanged.
 	Append(dst []byte, p Packet, max int) ([]byte, error)
 	// Header returns the maximum number of bytes that Append adds to a payload.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// An AttributeValue is one attribute of a player for the matchmaker: a value in the field that Type names, as in the API;
-// the others are not used. The zero value is of no type, and is refused.
+// An AttributeValue is one attribute of a player for the matchmaker: a value in the field that Type names; the others
+// are not used. The zero value is of no type, and is refused.
 type AttributeValue struct {
 	Type string             // "S", "N", "SL" or "SDM"
 	S    string             // a text

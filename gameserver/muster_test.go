@@ -206,10 +206,10 @@ func TestUnhealthyProcess(t *testing.T) {
 	if err := host.Wait(); err != nil || !ended.Load() || host.ExitCode() != 0 || complaints.Load() != 3 {
 		t.Errorf("ended with %v after %d bad reports", err, complaints.Load())
 	}
-	events := mustertest.Call(s, s.Client.DescribeFleetEvents, &gamelift.DescribeFleetEventsInput{FleetId: &fleet}).Events
-	if !slices.ContainsFunc(events, func(e types.Event) bool {
+	happened := mustertest.Call(s, s.Client.DescribeFleetEvents, &gamelift.DescribeFleetEventsInput{FleetId: &fleet})
+	if !slices.ContainsFunc(happened.Events, func(e types.Event) bool {
 		return e.EventCode == types.EventCodeServerProcessTerminatedUnhealthy
 	}) {
-		t.Errorf("events: %v", events)
+		t.Errorf("events: %v", happened.Events)
 	}
 }

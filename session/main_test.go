@@ -29,8 +29,8 @@ func newWorld(t *testing.T, change ...func(*session.Config)) *world {
 	w := &world{service: new(sessiontest.Service), lan: new(sessiontest.LAN),
 		heard: &heard{changed: make(chan struct{})}}
 	w.connector = &sessiontest.Connector{Service: w.service}
-	cfg := session.Config{Remote: w.service.Remote(), LAN: w.lan, Connector: w.connector, PlayerID: "ada", PlayerName: "Ada",
-		ListenIP: "10.0.0.1"}
+	cfg := session.Config{Remote: w.service.Remote(), LAN: w.lan, Connector: w.connector, PlayerID: "ada",
+		PlayerName: "Ada", ListenIP: "10.0.0.1"}
 	for _, c := range change {
 		c(&cfg)
 	}

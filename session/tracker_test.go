@@ -216,7 +216,8 @@ func TestStopTracking(t *testing.T) {
 			t.Error("the player is in the match")
 		}
 		for _, place := range w.service.Places() {
-			must(t, w.service.Remote().(session.Releaser).Release(t.Context(), place, false)) // without a Releaser it runs out
+			// Without a Releaser it runs out.
+			must(t, w.service.Remote().(session.Releaser).Release(t.Context(), place, false))
 		}
 		if events := w.events(); len(only[session.MatchError](events))+len(only[session.MatchComplete](events)) != 0 {
 			t.Errorf("events are %+v", events)
