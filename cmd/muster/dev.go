@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 
@@ -31,8 +32,9 @@ next start.
 
 The service is ready when it has written muster.env in its data directory: export
 lines for a shell, removed when the service stops. The same lines go to standard
-output, with the secret only if that is a terminal. aws-profile in the same
-directory is an AWS configuration file with the profile "muster".`,
+output, with the secret only if that is a terminal. muster.fish and muster.ps1
+beside it are the same for fish and PowerShell. aws-profile in the data directory
+is an AWS configuration file with the profile "muster".`,
 		Example: `  muster dev
   ` + sourceDev() + `; aws gamelift list-fleets
   muster dev --data /tmp/match --listen 127.0.0.1:0 --no-sample`,
@@ -111,7 +113,7 @@ func (d *development) run(ctx context.Context) (err error) {
 		return fmt.Errorf("another muster dev uses %s: choose a directory with --data", d.config.Data)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	if err := removeFile(d.envFile); err != nil {
+	if err := removeEnvFile(d.envFile); err != nil {
 		return err
 	}
 	return d.serveUntil(ctx)
@@ -136,7 +138,7 @@ func (d *development) serveUntil(ctx context.Context) error {
 	var err error
 	select {
 	case e := <-ready:
-		err = errors.Join(d.offer(ended, e), removeFile(d.envFile))
+		err = errors.Join(d.offer(ended, e), removeEnvFile(d.envFile))
 	case <-ended.Done():
 	}
 	stop()
@@ -196,12 +198,16 @@ func (d *development) announce(e muster.Endpoints, fleet string) error {
 	if err := atomicfile.Write(profile, []byte(awsProfile(e)), 0o600); err != nil {
 		return err
 	}
+	if err := writeEnvFile(d.envFile, variables); err != nil { // before the welcome, which has commands that read it
+		return err
+	}
 	fmt.Fprint(d.stdout, exports(d.printable(variables, *d.printSecret)))
 	fmt.Fprint(d.stderr, d.welcome(e, fleet, profile))
-	return atomicfile.Write(d.envFile, []byte(exports(variables)), 0o600) // last: this file marks the service as ready
+	return nil
 }
 
 func (d *development) welcome(e muster.Endpoints, fleet, profile string) string {
+	shell := userDialect(runtime.GOOS, d.getenv("SHELL"))
 	text := fmt.Sprintf(`
 Muster is ready. Ctrl-C stops it.
 
@@ -216,14 +222,15 @@ Muster is ready. Ctrl-C stops it.
 
 In another terminal, either of
 
-  source %s
-  export AWS_CONFIG_FILE=%s AWS_PROFILE=muster
+  %s
+  %s
 
 and then
 
   aws gamelift list-fleets
 `, e.HTTP, e.HTTP, e.WS, e.WSS, cmp.Or(e.Gateway, "the session gateway is off"), e.AccessKey, e.CAFile, d.config.Data,
-		os.Getpid(), os.Getpid(), shellQuote(d.envFile), shellQuote(profile))
+		os.Getpid(), os.Getpid(), shell.read(d.envFile),
+		shell.line(variable{"AWS_CONFIG_FILE", profile}, variable{"AWS_PROFILE", "muster"}))
 	if fleet != "" {
 		text += fmt.Sprintf("  aws gamelift create-game-session --fleet-id %s --location %s "+
 			"--maximum-player-session-count 4\n",

@@ -78,7 +78,7 @@ func TestDevHandsOver(t *testing.T) {
 	if stdout.String() != want {
 		t.Errorf("standard output:\n%s", stdout)
 	}
-	for _, part := range []string{"http://127.0.0.1:9080", "AKIDEXAMPLE", "source " + path, "aws gamelift " +
+	for _, part := range []string{"http://127.0.0.1:9080", "AKIDEXAMPLE", userDialect(runtime.GOOS, "").read(path), "aws gamelift " +
 		"list-fleets", "kill -9 " + strconv.Itoa(os.Getpid())} {
 		if !strings.Contains(stderr.String(), part) {
 			t.Errorf("standard error lacks %q:\n%s", part, stderr)
@@ -115,6 +115,12 @@ func checkEnvFile(t *testing.T, ctx context.Context, path string) {
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, want 0600", info.Mode())
+	}
+	for _, d := range []dialect{fish, powerShell} {
+		line := fmt.Sprintf(d.set, "AWS_SECRET_ACCESS_KEY", "'top secret'") + "\n"
+		if content, err := os.ReadFile(d.file(path)); err != nil || !strings.Contains(string(content), line) {
+			t.Errorf("%s lacks %q (%v):\n%s", d.file(path), line, err, content)
+		}
 	}
 }
 

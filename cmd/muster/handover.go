@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/atomicfile"
 )
 
 const (
@@ -64,23 +64,22 @@ func needsCA(e muster.Endpoints) bool {
 	return e.CAFile != "" && strings.HasPrefix(e.HTTP, "https:")
 }
 
-// exports formats the variables for a shell.
-func exports(variables []variable) string {
-	var lines strings.Builder
-	for _, v := range variables {
-		fmt.Fprintf(&lines, "export %s=%s\n", v.name, shellQuote(v.value))
+// exports formats the variables for a POSIX shell.
+func exports(variables []variable) string { return posix.lines(variables) }
+
+// writeEnvFile writes the variables for each kind of shell, last to envFile: that file marks the service as ready.
+func writeEnvFile(envFile string, variables []variable) error {
+	for _, d := range []dialect{fish, powerShell, posix} {
+		if err := atomicfile.Write(d.file(envFile), []byte(d.lines(variables)), 0o600); err != nil {
+			return err
+		}
 	}
-	return lines.String()
+	return nil
 }
 
-var shellSafe = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
-
-// shellQuote formats s as one word of a POSIX shell.
-func shellQuote(s string) string {
-	if shellSafe.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+// removeEnvFile removes what writeEnvFile has written.
+func removeEnvFile(envFile string) error {
+	return errors.Join(removeFile(envFile), removeFile(fish.file(envFile)), removeFile(powerShell.file(envFile)))
 }
 
 // awsProfile returns a file with the profile "muster" that works as AWS_CONFIG_FILE and as AWS_SHARED_CREDENTIALS_FILE:

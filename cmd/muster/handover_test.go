@@ -11,21 +11,6 @@ import (
 	"github.com/muster-gg/muster"
 )
 
-func TestShellQuote(t *testing.T) {
-	for in, want := range map[string]string{
-		"":                 "''",
-		"plain-1.2_3/x:@%": "plain-1.2_3/x:@%",
-		"a b":              "'a b'",
-		"it's":             `'it'\''s'`,
-		"$(reboot)`x`\"\\": "'$(reboot)`x`\"\\'",
-		"line\nfeed":       "'line\nfeed'",
-	} {
-		if got := shellQuote(in); got != want {
-			t.Errorf("shellQuote(%q) = %s, want %s", in, got, want)
-		}
-	}
-}
-
 // The judge of the profile is the reader that AWS programs use.
 func TestAWSProfileIsReadBothWays(t *testing.T) {
 	e := testEndpoints()
