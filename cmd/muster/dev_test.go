@@ -78,8 +78,8 @@ func TestDevHandsOver(t *testing.T) {
 	if stdout.String() != want {
 		t.Errorf("standard output:\n%s", stdout)
 	}
-	for _, part := range []string{"http://127.0.0.1:9080", "AKIDEXAMPLE", userDialect(runtime.GOOS, "").read(path), "aws gamelift " +
-		"list-fleets", "kill -9 " + strconv.Itoa(os.Getpid())} {
+	for _, part := range []string{"http://127.0.0.1:9080", "AKIDEXAMPLE", userDialect(runtime.GOOS, "").read(path),
+		"aws gamelift list-fleets", "kill -9 " + strconv.Itoa(os.Getpid())} {
 		if !strings.Contains(stderr.String(), part) {
 			t.Errorf("standard error lacks %q:\n%s", part, stderr)
 		}
