@@ -393,7 +393,7 @@ func TestDamagedBackup(t *testing.T) {
 }
 
 func TestBackupMisuse(t *testing.T) {
-	expect(t, nil, exitMisuse, []string{"backup"}, "accepts 1 arg(s)")
+	expect(t, nil, exitMisuse, []string{"backup"}, "an argument is missing")
 	expect(t, nil, exitMisuse, []string{"backup", "f"}, "no endpoint: set")
 	expect(t, nil, exitMisuse, []string{"restore", "f"}, "--data is missing")
 	expect(t, nil, exitMisuse, []string{"inspect"}, "one of --data and --backup")

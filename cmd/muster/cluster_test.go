@@ -35,7 +35,7 @@ func TestClusterInit(t *testing.T) {
 	}
 	run(exitFailure, []string{"n5"}, "unnamed node")
 	run(exitFailure, []string{"n1", "n.5"}, `"n.5"`)
-	run(exitMisuse, nil, "requires at least 1 arg(s)")
+	run(exitMisuse, nil, "an argument is missing")
 	expect(t, nil, exitMisuse, []string{"cluster", "init", "n1"}, "--out is missing")
 	expect(t, nil, exitOK, []string{"cluster"}, "Usage:", "init", "muster cluster init --out cluster n1 n2 n3")
 }
@@ -70,6 +70,6 @@ feature level in force: 1
 	expect(t, environ, exitOK, []string{"cluster", "remove", "n4"}, "Removed n4.")
 	expect(t, environ, exitFailure, []string{"cluster", "remove", "n1"},
 		"remove node n1: ConflictException: Node n1 is up.")
-	expect(t, environ, exitMisuse, []string{"cluster", "remove"}, "accepts 1 arg(s)")
+	expect(t, environ, exitMisuse, []string{"cluster", "remove"}, "an argument is missing")
 	expect(t, nil, exitMisuse, []string{"cluster", "nodes"}, "no endpoint: set")
 }

@@ -102,12 +102,12 @@ func (d *development) run(ctx context.Context) (err error) {
 		return err
 	}
 	if err := os.MkdirAll(d.config.Data, 0o700); err != nil {
-		return err
+		return server.ExplainData(d.config.Data, err)
 	}
 	lock := flock.New(filepath.Join(d.config.Data, "dev.lock"))
 	locked, err := lock.TryLock()
 	if err != nil {
-		return fmt.Errorf("data directory: %w", err)
+		return server.ExplainData(d.config.Data, fmt.Errorf("data directory: %w", err))
 	}
 	if !locked {
 		return fmt.Errorf("another muster dev uses %s: choose a directory with --data", d.config.Data)

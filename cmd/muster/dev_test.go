@@ -203,3 +203,30 @@ func TestDevDefaults(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestUnusableData says what is wrong with a data directory, and what to do.
+func TestUnusableData(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	closed := filepath.Join(t.TempDir(), "closed")
+	if err := os.Mkdir(closed, 0); err != nil {
+		t.Fatal(err)
+	}
+	for data, want := range map[string]string{
+		file:   file + " is a file: choose a directory with --data",
+		closed: "this user may not read and write " + closed + ": give it the permission",
+	} {
+		if data == closed && (runtime.GOOS == "windows" || os.Geteuid() == 0) {
+			continue // root may do everything; TestExplainData of package server has the text
+		}
+		for _, command := range []string{"dev", "serve"} {
+			got := executeWith(t, muster.Run, nil, command, "--data", data, "--listen", "127.0.0.1:0",
+				"--gateway-listen", "127.0.0.1:0")
+			if got.status != exitFailure || !strings.Contains(got.stderr, want) {
+				t.Errorf("%s %s: %+v", command, data, got)
+			}
+		}
+	}
+}

@@ -113,6 +113,7 @@ tools work against it.`,
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	a.addCommands(root)
+	explainArguments(root)
 	return root
 }
 

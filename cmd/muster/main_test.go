@@ -53,6 +53,10 @@ func executeWith(
 }
 
 func TestMisuse(t *testing.T) {
+	table := filepath.Join(t.TempDir(), "muster.toml")
+	if err := os.WriteFile(table, []byte("[server]\nlisten = \":1\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name    string
 		environ []string
@@ -71,6 +75,13 @@ func TestMisuse(t *testing.T) {
 		{"invalid settings for config too", []string{"MUSTER_SHARDS=257"}, []string{"config"},
 			[]string{"setting shards (environment MUSTER_SHARDS)"}},
 		{"file that is not there", nil, []string{"serve", "--config", "none.toml"}, []string{"none.toml"}},
+		{"table in a file", nil, []string{"serve", "--config", table},
+			[]string{"file " + table + ": [server] is a table", "remove that line"}},
+		{"arguments too many", nil, []string{"get", "placements", "q", "more", "yet"},
+			[]string{`unexpected argument "more": the usage is muster get placements`}},
+		{"argument too few", nil, []string{"push"}, []string{"an argument is missing: the usage is muster push DIR"}},
+		{"no endpoint", nil, []string{"get", "fleets"},
+			[]string{"no endpoint: set AWS_ENDPOINT_URL_GAMELIFT", "--endpoint", "muster.env"}},
 		{"file named by the environment", []string{"MUSTER_CONFIG=absent.toml"}, []string{"serve"},
 			[]string{"absent.toml"}},
 	}

@@ -92,7 +92,7 @@ func TestMatchMisuse(t *testing.T) {
 		"--additional-players is -1":              append(simulate, "--additional-players", "-1"),
 		"--batch is -1":                           append(simulate, "--batch", "-1"),
 		"cannot both be standard input":           {"match", "simulate", "--rules", "-", "--tickets", "-"},
-		"accepts 1 arg(s), received 0":            {"match", "explain"},
+		"an argument is missing":                  {"match", "explain"},
 		"no endpoint: set AWS_ENDPOINT_URL":       {"match", "explain", "t-1", "--region", "here"},
 	} {
 		if got := execute(t, nil, args...); got.status != exitMisuse || !strings.Contains(got.stderr, want) {

@@ -53,7 +53,7 @@ func (o *operatorCall) complete(ctx context.Context) error {
 		return err
 	}
 	if o.service = cmp.Or(o.service, o.endpoint(), p.serviceURL("gamelift")); o.service == "" {
-		return errors.New("no endpoint: set AWS_ENDPOINT_URL")
+		return errNoEndpoint
 	}
 	ca := cmp.Or(o.caFile, o.getenv("MUSTER_CA_FILE"), o.getenv("AWS_CA_BUNDLE"), p.CustomCABundle)
 	if o.tls, err = o.trusted(ca); err != nil {
@@ -71,6 +71,9 @@ func (o *operatorCall) complete(ctx context.Context) error {
 	o.keys.AccessKey, o.keys.SecretKey, o.keys.SessionToken = keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken
 	return o.credentials(&o.keys)
 }
+
+var errNoEndpoint = errors.New("no endpoint: set AWS_ENDPOINT_URL_GAMELIFT to the URL of the service, such as " +
+	"http://127.0.0.1:9080, or use --endpoint or --profile; of muster dev, source muster.env")
 
 // run returns the RunE of a command that makes the call.
 func (o *operatorCall) run(do func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {

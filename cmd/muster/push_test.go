@@ -96,7 +96,7 @@ func TestPushFails(t *testing.T) {
 	}
 	expect(t, environ, exitFailure, []string{"push", empty}, "has no files")
 	expect(t, environ, exitFailure, []string{"push", filepath.Join(empty, "missing")}, "missing")
-	expect(t, environ, exitMisuse, []string{"push"}, "accepts 1 arg")
+	expect(t, environ, exitMisuse, []string{"push"}, "an argument is missing")
 	expect(t, nil, exitMisuse, []string{"push", empty}, "no endpoint")
 	one := filepath.Dir(file)
 	expect(t, environ, exitFailure, []string{"push", one, "--operating-system", "DOS"}, "operatingSystem")

@@ -108,6 +108,11 @@ func (l *loader) file(path string) {
 		if !known && slices.Contains(l.elsewhere, name) {
 			continue
 		}
+		if isTable(values[name]) {
+			l.errs = append(l.errs, fmt.Errorf("%s: [%s] is a table, and a settings file has none: remove that line, and "+
+				"write each setting at the top level as NAME = VALUE, such as listen = \":9080\"", origin, name))
+			continue
+		}
 		text, err := fromTOML(values[name], s.kind)
 		if known && err != nil {
 			l.errs = append(l.errs, &SettingError{Setting: name, Origin: origin, Problem: err.Error()})
@@ -115,6 +120,15 @@ func (l *loader) file(path string) {
 		}
 		l.set(name, origin, text)
 	}
+}
+
+// isTable reports whether a value of the file is a table, or an array of tables.
+func isTable(v any) bool {
+	switch v.(type) {
+	case map[string]any, []map[string]any:
+		return true
+	}
+	return false
 }
 
 // fromTOML converts a value of the file to the form of a flag.

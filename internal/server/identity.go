@@ -64,6 +64,21 @@ var ErrNewer = errors.New("written by a newer Muster")
 // it. An unused directory is valid. Nothing is opened for writing, created or changed.
 func CheckData(data string) error {
 	_, _, err := readIdentity(data)
+	return ExplainData(data, err)
+}
+
+// ExplainData adds to the error of a data directory that cannot be used what to do.
+func ExplainData(data string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if about, failed := os.Stat(data); failed == nil && !about.IsDir() {
+		return fmt.Errorf("data directory: %s is a file: choose a directory with --data", data)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("data directory: this user may not read and write %s: give it the permission (chown), run "+
+			"as the owner, or choose another directory with --data: %w", data, err)
+	}
 	return err
 }
 

@@ -114,3 +114,17 @@ func TestCheckData(t *testing.T) {
 		}
 	}
 }
+
+// TestExplainData also holds the text for a directory without permission, which root never sees.
+func TestExplainData(t *testing.T) {
+	dir := t.TempDir()
+	denied := &fs.PathError{Op: "open", Path: filepath.Join(dir, "region.json"), Err: fs.ErrPermission}
+	other := errors.New("other")
+	if err := ExplainData(dir, denied); !errors.Is(err, fs.ErrPermission) ||
+		!strings.Contains(err.Error(), "this user may not read and write "+dir+": give it the permission") {
+		t.Errorf("got %v", err)
+	}
+	if ExplainData(dir, nil) != nil || ExplainData(dir, other) != other {
+		t.Error("other errors are changed")
+	}
+}

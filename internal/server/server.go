@@ -213,10 +213,10 @@ func (s *service) open(ctx context.Context) error {
 // openEngine opens the data directory with the engine of the journals.
 func (s *service) openEngine(ctx context.Context) error {
 	if err := os.MkdirAll(s.cfg.Data, 0o700); err != nil {
-		return fmt.Errorf("data directory: %w", err)
+		return ExplainData(s.cfg.Data, fmt.Errorf("data directory: %w", err))
 	}
 	if _, _, err := checkIdentity(&s.cfg); err != nil { // before the journal is opened, which changes files
-		return err
+		return ExplainData(s.cfg.Data, err)
 	}
 	journals, err := engineConfig(&s.cfg)
 	if err != nil {
