@@ -83,6 +83,8 @@ func devDefaults() muster.Config {
 // sourceDev returns the shell command that reads the default muster.env.
 func sourceDev() string { return "source " + shellQuote(filepath.Join(devDefaults().Data, envFile)) }
 
+const devLock = "dev.lock" // of the data directory
+
 // development is a run of muster dev.
 type development struct {
 	*app
@@ -101,10 +103,14 @@ func (d *development) run(ctx context.Context) (err error) {
 	if err := server.CheckData(d.config.Data); err != nil {
 		return err
 	}
+	_, missing := os.Stat(d.config.Data)
 	if err := os.MkdirAll(d.config.Data, 0o700); err != nil {
 		return server.ExplainData(d.config.Data, err)
 	}
-	lock := flock.New(filepath.Join(d.config.Data, "dev.lock"))
+	if missing != nil {
+		defer d.removeUnused()
+	}
+	lock := flock.New(filepath.Join(d.config.Data, devLock))
 	locked, err := lock.TryLock()
 	if err != nil {
 		return server.ExplainData(d.config.Data, fmt.Errorf("data directory: %w", err))
@@ -117,6 +123,15 @@ func (d *development) run(ctx context.Context) (err error) {
 		return err
 	}
 	return d.serveUntil(ctx)
+}
+
+// removeUnused removes the data directory of a service that did not start, if there is nothing in it but the lock.
+func (d *development) removeUnused() {
+	if left, err := os.ReadDir(d.config.Data); err != nil || len(left) != 1 || left[0].Name() != devLock {
+		return
+	}
+	_ = os.Remove(filepath.Join(d.config.Data, devLock)) // best effort: the next start can use both
+	_ = os.Remove(d.config.Data)
 }
 
 // serveUntil serves until ctx ends. The sample game servers stop first, while the service still answers.

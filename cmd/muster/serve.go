@@ -21,13 +21,16 @@ import (
 // runService runs the service as a program: it paces the garbage collector and respects the memory limit of its
 // container, which muster.Run must not do inside other programs.
 func runService(ctx context.Context, config muster.Config) error {
+	if err := checkPorts(ctx, &config); err != nil {
+		return err
+	}
 	_, _ = memlimit.Set() // that of the container; an error means there is none
 	defer server.PaceCollector()()
 	config.Environ = os.Environ()
 	if program, err := os.Executable(); err == nil {
 		config.PasswordHasher = []string{program, hashPasswords}
 	}
-	return muster.Run(ctx, config)
+	return explainPort(ctx, muster.Run(ctx, config))
 }
 
 // hashPasswords is the command that the service starts for itself.
