@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -30,6 +31,9 @@ once: with AWS tools, or by game clients at the session gateway. This machine ha
 joined the region, so that managed fleets run here, too. All data is kept for the
 next start.
 
+While it runs, a line on standard error shows each call, game session, player and
+failure; --quiet leaves them out. Calls that repeat the one before are only counted.
+
 The service is ready when it has written muster.env in its data directory: export
 lines for a shell, removed when the service stops. The same lines go to standard
 output, with the secret only if that is a terminal. muster.fish and muster.ps1
@@ -44,6 +48,7 @@ is an AWS configuration file with the profile "muster".`,
 	command.Flags().BoolVar(&d.noSample, "no-sample", false, "create no fleet and start no sample game servers")
 	command.Flags().BoolVar(&d.alone, "no-machine", false, "do not join the region with this machine")
 	command.Flags().IntVar(&d.samples, "sample-servers", 3, "number of sample game servers")
+	command.Flags().BoolVar(&d.quiet, "quiet", false, "do not write a line for each call, game session and player")
 	d.printSecret = addPrintSecret(command)
 	command.Flags().StringVar(&d.envFile, "env-file", "", "file for the export lines (default DATA/"+envFile+")")
 	command.RunE = func(command *cobra.Command, _ []string) (err error) {
@@ -93,6 +98,8 @@ type development struct {
 	noSample bool
 	alone    bool // no machine joins
 	samples  int  // sample game servers
+	quiet    bool
+	talker   *talker // nil: quiet
 
 	printSecret *bool
 }
@@ -140,6 +147,7 @@ func (d *development) serveUntil(ctx context.Context) error {
 	defer stop()
 	ready := make(chan muster.Endpoints, 1)
 	d.config.Log = d.config.Logger(d.stderr)
+	defer d.talk()()
 	d.config.Ready = func(e muster.Endpoints) { ready <- e }
 
 	served := make(chan error, 1)
@@ -160,8 +168,25 @@ func (d *development) serveUntil(ctx context.Context) error {
 	return errors.Join(err, <-served)
 }
 
+// talk begins to show what happens, and returns the function that ends it.
+func (d *development) talk() (end func()) {
+	if d.quiet {
+		return func() {}
+	}
+	t := d.newTalk(d.config.Log.Handler(), d.samples)
+	d.config.Log, d.talker = slog.New(t), t.shared
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() { t.shared.run(done) })
+	return func() {
+		close(done)
+		running.Wait()
+	}
+}
+
 // offer announces the ready service and runs the sample game servers, until ctx ends.
 func (d *development) offer(ctx context.Context, e muster.Endpoints) error {
+	fmt.Fprintf(d.stderr, "\nThe console is at %s\n\n", d.paletteOf(d.stderr).paint(bold, e.HTTP+"/console/"))
 	if d.noSample {
 		if err := d.announce(e, ""); err != nil {
 			return err
@@ -218,6 +243,7 @@ func (d *development) announce(e muster.Endpoints, fleet string) error {
 	}
 	fmt.Fprint(d.stdout, exports(d.printable(variables, *d.printSecret)))
 	fmt.Fprint(d.stderr, d.welcome(e, fleet, profile))
+	d.talker.open(d.now(), e.AccessKey)
 	return nil
 }
 

@@ -62,6 +62,9 @@ func (s *sampleSetup) setUp(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.talker != nil {
+		s.talker.fleet.Store(s.fleet)
+	}
 	_, err = s.client.RegisterCompute(ctx, &gamelift.RegisterComputeInput{
 		FleetId:     aws.String(s.fleet),
 		ComputeName: aws.String(sampleCompute),
@@ -108,6 +111,9 @@ func (s *sampleSetup) createFleet(ctx context.Context) (string, error) {
 // and a valid token.
 // Source: server SDK 5 source, InitSDK.
 func (s *sampleSetup) environment(ctx context.Context) ([]string, error) {
+	if s.talker != nil {
+		s.talker.tokens.Add(1)
+	}
 	token, err := s.client.GetComputeAuthToken(ctx, &gamelift.GetComputeAuthTokenInput{
 		FleetId:     aws.String(s.fleet),
 		ComputeName: aws.String(sampleCompute),

@@ -19,7 +19,7 @@ import (
 func TestDevOffersAFleetAndAGameServer(t *testing.T) {
 	data := t.TempDir()
 	var first, second map[string]string
-	withDev(t, data, func(ctx context.Context, env map[string]string) {
+	said := withDev(t, data, func(ctx context.Context, env map[string]string) {
 		first = env
 		client := clientOf(env)
 		session := createSession(t, ctx, client, env)
@@ -34,6 +34,15 @@ func TestDevOffersAFleetAndAGameServer(t *testing.T) {
 		}
 		createSession(t, ctx, client, env) // the next game server takes it
 	})
+	for _, part := range []string{"\nThe console is at http", " call     CreateGameSession  ok  by the root key ",
+		" session  gsess-", " is ACTIVE", " is TERMINATED", " process  ", " call     TerminateGameSession  ok "} {
+		if !strings.Contains(said, part) {
+			t.Errorf("muster dev writes no %q:\n%s", part, said)
+		}
+	}
+	if strings.Index(said, "console") > strings.Index(said, "ready") || strings.Contains(said, "GetComputeAuthToken") {
+		t.Errorf("the console is not first, or a call is shown that muster dev makes:\n%s", said)
+	}
 	withDev(t, data, func(_ context.Context, env map[string]string) { second = env })
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "MUSTER_SAMPLE_FLEET_ID"} {
 		if first[name] == "" || first[name] != second[name] {
@@ -42,8 +51,8 @@ func TestDevOffersAFleetAndAGameServer(t *testing.T) {
 	}
 }
 
-// withDev calls use while muster dev runs, with what muster.env says.
-func withDev(t *testing.T, data string, use func(ctx context.Context, env map[string]string)) {
+// withDev calls use while muster dev runs, with what muster.env says, and returns what it has written to standard error.
+func withDev(t *testing.T, data string, use func(ctx context.Context, env map[string]string)) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -71,6 +80,7 @@ func withDev(t *testing.T, data string, use func(ctx context.Context, env map[st
 	if _, err := os.Stat(path); err == nil {
 		t.Errorf("%s was left behind", path)
 	}
+	return stderr.String()
 }
 
 // readExports reads export lines without quotes; nil when there is no file.

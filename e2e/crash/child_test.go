@@ -64,7 +64,7 @@ func (s *service) refuse(ctx context.Context, words string) {
 // launch runs the service.
 func (s *service) launch() {
 	s.T.Helper()
-	s.Launch(append([]string{"dev", "--no-sample", "--no-machine", "--data", s.data, "--listen", s.address,
+	s.Launch(append([]string{"dev", "--quiet", "--no-sample", "--no-machine", "--data", s.data, "--listen", s.address,
 		"--gateway-listen", ""},
 		s.options...)...)
 }

@@ -127,7 +127,7 @@ func (s *crowd) start() {
 	s.Helper()
 	ready := filepath.Join(s.data, "muster.env")
 	_ = os.Remove(ready) // of a killed run
-	s.service.Launch("dev", "--no-sample", "--no-machine", "--data", s.data, "--listen", s.address,
+	s.service.Launch("dev", "--quiet", "--no-sample", "--no-machine", "--data", s.data, "--listen", s.address,
 		"--gateway-listen", "", "--region", region, "--max-connections-per-address", "100000")
 	s.service.Await(context.Background(), func() bool { _, err := os.Stat(ready); return err == nil })
 	text, err := os.ReadFile(ready)

@@ -76,7 +76,7 @@ func startService(t *testing.T, options ...string) *service {
 	}
 	s := &service{t: t, data: filepath.Join(t.TempDir(), "data"), ended: make(chan error, 1),
 		http: &http.Transport{MaxIdleConnsPerHost: 512}}
-	s.command = exec.Command(binary, append([]string{"dev", "--no-sample", "--no-machine", "--data",
+	s.command = exec.Command(binary, append([]string{"dev", "--quiet", "--no-sample", "--no-machine", "--data",
 		s.data, "--listen", "127.0.0.1:0",
 		"--gateway-listen", ""}, options...)...)
 	stderr, err := s.command.StderrPipe()

@@ -164,7 +164,8 @@ type service struct {
 	limits      *listen.Limits
 	listener    net.Listener
 	plane       *control.Plane
-	scrapes     *sidePort // nil: no separate address for metrics
+	scrapes     *sidePort  // nil: no separate address for metrics
+	changes     []*changes // of the shards, for the log
 	pushes      *otlp.Settings
 	pusher      *otlp.Pusher // nil: metrics are not pushed
 	profiler    *sidePort    // nil: off
@@ -298,6 +299,7 @@ func (s *service) openObjects(context.Context) (err error) {
 }
 
 func (s *service) openPlane(context.Context) (err error) {
+	s.changes = newChanges(s.cfg.Log, len(s.journals))
 	endpoint := serverEndpoint(&s.cfg, s.listener.Addr())
 	certify, err := s.certifier()
 	if err != nil {
@@ -353,10 +355,12 @@ func instanceTypes(c *config.Config) capacity.Types {
 
 // count counts durable facts; only the node that owns their shard does.
 func (s *service) count(c *router.Commit) {
-	if s.plane.Shard(c.Shard).Owned() {
+	owned := s.plane.Shard(c.Shard).Owned()
+	if owned {
 		s.metrics.Facts(c.Shard, c.Facts)
 	}
 	s.recorder.Observe(c)
+	s.changes[c.Shard].observe(c, owned)
 }
 
 func coreSettings(c *config.Config) region.Settings {
