@@ -22,7 +22,7 @@ import (
 )
 
 func (a *app) demoCommand() *cobra.Command {
-	watch := false
+	var watch, verbose bool
 	command := &cobra.Command{
 		Use:   "demo",
 		Short: "Run a demo with a service, a game server and players",
@@ -30,18 +30,21 @@ func (a *app) demoCommand() *cobra.Command {
 and play a game: create a fleet, connect the server, start a game session,
 reserve player slots, get rejected when the game is full or a ticket is forged,
 join, see the other player walk, talk, and leave. Every call is a real one over
-a socket, made with the official AWS SDK. The exit status is 0 only if every
-step succeeded.
+a socket, made with the official AWS SDK; the time since the start is before its
+answer. The exit status is 0 only if every step succeeded. --verbose also shows the
+log of the game server.
 
 With --watch the demo goes on until Ctrl-C: game servers start and end, and players
 come and go. Watch them in the console, whose address is printed first.`,
 		Example: `  muster demo
+  muster demo --verbose
   muster demo --watch`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return a.demo(command.Context(), watch)
+			return a.demo(command.Context(), watch, verbose)
 		},
 	}
+	command.Flags().BoolVarP(&verbose, "verbose", "v", false, "show the log of the game server")
 	command.Flags().BoolVar(&watch, "watch", false, "go on until Ctrl-C, to be watched in the console")
 	return command
 }
@@ -50,7 +53,7 @@ come and go. Watch them in the console, whose address is printed first.`,
 const demoLimit = 2 * time.Minute
 
 // demo runs the service around the story.
-func (a *app) demo(ctx context.Context, watch bool) (err error) {
+func (a *app) demo(ctx context.Context, watch, verbose bool) (err error) {
 	config := muster.DefaultConfig()
 	config.Listen, config.Gateway.Listen, config.LogLevel = "127.0.0.1:0", "127.0.0.1:0", "warn"
 	if config.Log = config.Logger(a.stderr); watch {
@@ -71,8 +74,12 @@ func (a *app) demo(ctx context.Context, watch bool) (err error) {
 		if watch {
 			fmt.Fprintf(a.stdout, "The console is at %s/console/\n\n", e.HTTP)
 		}
-		if err = a.tell(ctx, e); err == nil && watch {
+		switch err = a.tell(ctx, e, verbose); {
+		case err != nil:
+		case watch:
 			err = a.watch(ctx, config, e)
+		default:
+			fmt.Fprint(a.stdout, afterDemo)
 		}
 	case err = <-served:
 		stop()
@@ -82,8 +89,14 @@ func (a *app) demo(ctx context.Context, watch bool) (err error) {
 	return errors.Join(err, <-served)
 }
 
+// afterDemo has the next steps.
+const afterDemo = `
+Next: 'muster dev' starts a service with sample game servers, for calls of your own;
+'muster demo --watch' goes on until Ctrl-C, to be watched in the console.
+`
+
 // tell plays the story against a service.
-func (a *app) tell(ctx context.Context, e muster.Endpoints) error {
+func (a *app) tell(ctx context.Context, e muster.Endpoints, verbose bool) error {
 	ctx, cancel := context.WithTimeout(ctx, demoLimit)
 	defer cancel()
 	client, err := newClient(e)
@@ -91,11 +104,11 @@ func (a *app) tell(ctx context.Context, e muster.Endpoints) error {
 		return err
 	}
 	s := &story{
-		app: a, client: client, endpoints: e,
+		app: a, client: client, endpoints: e, verbose: verbose, begun: a.now(), colours: a.paletteOf(a.stdout),
 		tickets: map[string]types.PlayerSession{}, players: map[string]*demoPlayer{},
 	}
 	s.say("Muster answers at %s, region %s. Everything below is a real call over a real socket.", e.HTTP, e.Region)
-	for _, chapter := range []struct {
+	chapters := []struct {
 		title string
 		tell  func(context.Context) error
 	}{
@@ -106,13 +119,14 @@ func (a *app) tell(ctx context.Context, e muster.Endpoints) error {
 		{"Players join, see each other, and talk", s.play},
 		{"Players leave", s.leave},
 		{"The history is read", s.readBack},
-	} {
-		s.say("\n== %s ==", chapter.title)
+	}
+	for i, chapter := range chapters {
+		s.say("\n%s", s.colours.paint(bold, fmt.Sprintf("== %d/%d  %s ==", i+1, len(chapters), chapter.title)))
 		if err := chapter.tell(ctx); err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", strings.ToLower(chapter.title), err), s.dismiss(), s.stopServer())
 		}
 	}
-	s.say("\nDemo passed.")
+	s.say("\n%s", s.colours.paint(green, "Demo passed."))
 	return s.stopServer()
 }
 
@@ -127,6 +141,9 @@ type story struct {
 	*app
 	client    *gamelift.Client
 	endpoints muster.Endpoints
+	verbose   bool
+	begun     time.Time
+	colours   palette
 
 	fleet, token string
 	server       *exec.Cmd
@@ -138,9 +155,16 @@ type story struct {
 
 func (s *story) say(format string, args ...any) { fmt.Fprintf(s.stdout, format+"\n", args...) }
 
-// asked and answered print a call and its result.
-func (s *story) asked(format string, args ...any)    { s.say("  -> "+format, args...) }
-func (s *story) answered(format string, args ...any) { s.say("  <- "+format, args...) }
+// asked prints a call.
+func (s *story) asked(format string, args ...any) {
+	s.say("%9s %s %s", "", s.colours.paint(cyan, "->"), fmt.Sprintf(format, args...))
+}
+
+// answered prints a result, after the time since the start.
+func (s *story) answered(format string, args ...any) {
+	s.say("%s %s %s", s.colours.paint(dim, fmt.Sprintf("%7.3f s", s.now().Sub(s.begun).Seconds())),
+		s.colours.paint(green, "<-"), fmt.Sprintf(format, args...))
+}
 
 func (s *story) prepare(ctx context.Context) error {
 	s.asked("CreateLocation %s", demoLocation)
@@ -191,7 +215,9 @@ func (s *story) startServer(ctx context.Context) error {
 	}
 	s.server = exec.CommandContext(ctx, program, "sample-server", "-log", untilEOF,
 		"-authtoken="+s.token, "-hostid="+demoCompute, "-fleetid="+s.fleet, "-websocketurl="+s.endpoints.WS, "-port=0")
-	s.server.Stdout = &prefixWriter{to: s.stdout, prefix: "     [game server] "}
+	if s.verbose {
+		s.server.Stdout = &prefixWriter{to: s.stdout, prefix: s.colours.paint(dim, "             [game server] ")}
+	}
 	s.server.Stderr = s.stderr
 	if s.serverInput, err = s.server.StdinPipe(); err != nil {
 		return err

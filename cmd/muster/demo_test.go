@@ -20,8 +20,12 @@ func TestDemo(t *testing.T) {
 	if status != exitOK || !strings.Contains(told, "\nDemo passed.\n") {
 		t.Fatalf("status %d: %s\n%s", status, stderr, told)
 	}
+	if strings.Contains(told, "[game server]") || !strings.HasSuffix(told, afterDemo) || strings.Contains(told, "\x1b") {
+		t.Errorf("the demo shows a log or colours, or lacks the next steps:\n%s", told)
+	}
 	rest := told
 	for _, line := range []string{
+		"== 1/7  An operator prepares a fleet ==", " s <- fleet-",
 		"GameSessionFullException", "joined as player 1", "joined as player 2", "player-1 sees player 2 at",
 		"player-2 sees player 1 at",
 		"refused: NotFoundException", "are not affected", "player-2 receives: player 1 says hello",
@@ -42,7 +46,7 @@ func TestDemoWatch(t *testing.T) {
 	stdout, stderr := &lockedBuffer{}, &lockedBuffer{}
 	a := &app{environ: os.Environ(), stdout: stdout, stderr: stderr, serve: muster.Run}
 	status := make(chan int, 1)
-	go func() { status <- a.run(ctx, []string{"demo", "--watch"}) }()
+	go func() { status <- a.run(ctx, []string{"demo", "--watch", "--verbose"}) }()
 	var page string
 	eventually(t, ctx, func() bool {
 		_, after, found := strings.Cut(stdout.String(), "The console is at ")
@@ -60,6 +64,9 @@ func TestDemoWatch(t *testing.T) {
 	}
 	eventually(t, ctx, func() bool { return shows("fleets", sampleFleet) || len(status) > 0 })
 	eventually(t, ctx, func() bool { return shows("players?id=guest-1", "psess-") })
+	if !strings.Contains(stdout.String(), "[game server]") {
+		t.Error("--verbose shows no log of the game server")
+	}
 	stop()
 	if got := <-status; got != exitOK || stderr.String() != "" {
 		t.Errorf("status %d: %s", got, stderr)
