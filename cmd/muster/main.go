@@ -63,7 +63,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(agentArguments(args))
 	command, err := root.ExecuteContextC(ctx)
-	if err == nil {
+	if err == nil || errors.Is(err, errHelp) {
 		return exitOK
 	}
 	if errors.Is(err, errShown) {
@@ -102,6 +102,9 @@ tools work against it.`,
 		SilenceErrors: true, // run prints them, once
 		SilenceUsage:  true,
 		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
+			if err := showAll(command); err != nil {
+				return err
+			}
 			// Cobra checks them later, when an error would not count as misuse.
 			err := cmp.Or(command.ValidateRequiredFlags(), command.ValidateFlagGroups())
 			a.started = err == nil
@@ -114,6 +117,8 @@ tools work against it.`,
 	root.SetErr(a.stderr)
 	a.addCommands(root)
 	explainArguments(root)
+	shortenHelp(root)
+	a.addCompletion(root)
 	return root
 }
 

@@ -5,11 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
@@ -107,10 +113,65 @@ func TestHelpEndsWithAnExample(t *testing.T) {
 			t.Errorf("muster %s has no description or no example", command.Name())
 		}
 	}
-	got := execute(t, nil, "serve", "--help")
+	got := execute(t, nil, "serve", "--help-all")
 	if got.status != exitOK || !strings.Contains(got.stdout, "--auth-token-lifetime duration") ||
 		!strings.Contains(got.stdout, "(default 3h)") {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// flagLine matches the line of a flag in a help.
+var flagLine = regexp.MustCompile("^(  -[a-z], |      )--")
+
+// TestShortHelp: no help has more than 20 lines of flags, and each such help names the one that has all.
+func TestShortHelp(t *testing.T) {
+	var check func(c *cobra.Command)
+	check = func(c *cobra.Command) {
+		for _, child := range c.Commands() {
+			check(child)
+		}
+		arguments := append(strings.Fields(c.CommandPath())[1:], "--help")
+		help := execute(t, nil, arguments...).stdout
+		flags := 0
+		for line := range strings.Lines(help) {
+			if flagLine.MatchString(line) {
+				flags++
+			}
+		}
+		if _, short := shortHelp[c.Name()]; flags > maxHelpFlags || short != strings.Contains(help, "--help-all' for all ") {
+			t.Errorf("%s shows %d flags, with the way to all: %v", c.CommandPath(), flags, short)
+		}
+	}
+	check((&app{}).rootCommand())
+}
+
+// TestValueCompletion completes the values of enumerated flags and regions, and fleets of the service that the
+// environment names.
+func TestValueCompletion(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"fleets":[{"fleetId":"fleet-1","name":"Arena"}]}`)
+	}))
+	defer service.Close()
+	environ := []string{"AWS_ENDPOINT_URL_GAMELIFT=" + service.URL, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret",
+		"AWS_REGION=us-west-2"}
+	for _, c := range []struct {
+		words   string
+		environ []string
+		want    string
+	}{
+		{"serve --log-level", nil, "debug\ninfo\nwarn\nerror\n"},
+		{"serve --plaintext", nil, "allow\nrefuse\n"},
+		{"dev --region", nil, "eu-west-1\n"},
+		{"get fleets --output", nil, "table\nwide\njson\n"},
+		{"run --fleet", environ, "fleet-1\tArena\n"},
+		{"get processes", environ, "fleet-1\tArena\n"},
+		{"get processes fleet-1", environ, ":4\n"},
+		{"run --fleet", nil, ":4\n"}, // no service, no error
+	} {
+		words := append([]string{"__complete"}, append(strings.Fields(c.words), "")...)
+		if got := execute(t, c.environ, words...); got.status != exitOK || !strings.Contains(got.stdout, c.want) {
+			t.Errorf("%s: %+v", c.words, got)
+		}
 	}
 }
 

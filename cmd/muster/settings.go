@@ -112,9 +112,9 @@ func (f *settingFlag) Set(text string) error {
 
 // Type returns the kind of value for the help.
 func (f *settingFlag) Type() string {
-	word, _, _ := strings.Cut(f.Kind(), ",")
-	if word == f.Kind() || word == "number" || word == "duration" {
-		return word
+	if choices := choicesOf(f.Setting); choices != nil {
+		return strings.Join(choices, "|")
 	}
-	return strings.ReplaceAll(f.Kind(), ", ", "|")
+	word, _, _ := strings.Cut(f.Kind(), ",")
+	return word
 }
