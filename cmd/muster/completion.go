@@ -27,14 +27,16 @@ var regions = []string{
 
 // flagValues complete the values of flags by their names.
 func (a *app) flagValues() map[string]cobra.CompletionFunc {
+	fixed := func(choices ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp)
+	}
 	return map[string]cobra.CompletionFunc{
-		"region": cobra.FixedCompletions(regions, cobra.ShellCompDirectiveNoFileComp),
+		"region": fixed(regions...),
 		"fleet":  a.completeFleets, "fleet-id": a.completeFleets, "in-place": a.completeFleets,
-		"gateway-fleet": a.completeFleets,
-		"output":        cobra.FixedCompletions([]string{"table", "wide", "json"}, cobra.ShellCompDirectiveNoFileComp),
-		"gamelift-credentials": cobra.FixedCompletions([]string{"instance-profile", "environment-variable", "container"},
-			cobra.ShellCompDirectiveNoFileComp),
-		"sdk": cobra.FixedCompletions([]string{"5", "legacy"}, cobra.ShellCompDirectiveNoFileComp),
+		"gateway-fleet":        a.completeFleets,
+		"output":               fixed("table", "wide", "json"),
+		"gamelift-credentials": fixed("instance-profile", "environment-variable", "container"),
+		"sdk":                  fixed("5", "legacy"),
 	}
 }
 

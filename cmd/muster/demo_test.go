@@ -20,7 +20,8 @@ func TestDemo(t *testing.T) {
 	if status != exitOK || !strings.Contains(told, "\nDemo passed.\n") {
 		t.Fatalf("status %d: %s\n%s", status, stderr, told)
 	}
-	if strings.Contains(told, "[game server]") || !strings.HasSuffix(told, afterDemo) || strings.Contains(told, "\x1b") {
+	if strings.Contains(told, "[game server]") || !strings.HasSuffix(told, afterDemo) ||
+		strings.Contains(told, "\x1b") {
 		t.Errorf("the demo shows a log or colours, or lacks the next steps:\n%s", told)
 	}
 	rest := told

@@ -51,7 +51,8 @@ func TestDevOffersAFleetAndAGameServer(t *testing.T) {
 	}
 }
 
-// withDev calls use while muster dev runs, with what muster.env says, and returns what it has written to standard error.
+// withDev calls use while muster dev runs, with what muster.env says, and returns what it has written to standard
+// error.
 func withDev(t *testing.T, data string, use func(ctx context.Context, env map[string]string)) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

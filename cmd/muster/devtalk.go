@@ -138,7 +138,9 @@ func (t *talker) speak(line *spokenLine) {
 		t.track(line)
 		return
 	}
-	said.what = strings.Replace(said.what, "by "+t.rootKey, "by the root key", 1)
+	if t.rootKey != "" {
+		said.what = strings.Replace(said.what, "by "+t.rootKey, "by the root key", 1)
+	}
 	if n := t.dropped.Swap(0); n > 0 {
 		t.write(line.at, yellow, "note", fmt.Sprintf("%d lines are missing: they came too fast", n))
 	}

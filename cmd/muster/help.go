@@ -102,7 +102,9 @@ func shortUsage(c *cobra.Command, groups []flagGroup) error {
 		lines.SortFlags = false
 		for _, name := range strings.Fields(g.flags) {
 			short := *c.Flags().Lookup(name)
-			short.Usage, _, _ = strings.Cut(short.Usage, ";")
+			if _, setting := short.Value.(*settingFlag); setting { // details follow after semicolons
+				short.Usage, _, _ = strings.Cut(short.Usage, ";")
+			}
 			lines.AddFlag(&short)
 		}
 		fmt.Fprintf(out, "\n%s:\n%s", g.title, lines.FlagUsages())

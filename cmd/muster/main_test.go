@@ -138,7 +138,8 @@ func TestShortHelp(t *testing.T) {
 				flags++
 			}
 		}
-		if _, short := shortHelp[c.Name()]; flags > maxHelpFlags || short != strings.Contains(help, "--help-all' for all ") {
+		_, short := shortHelp[c.Name()]
+		if flags > maxHelpFlags || short != strings.Contains(help, "--help-all' for all ") {
 			t.Errorf("%s shows %d flags, with the way to all: %v", c.CommandPath(), flags, short)
 		}
 	}
@@ -152,8 +153,8 @@ func TestValueCompletion(t *testing.T) {
 		fmt.Fprint(w, `{"fleets":[{"fleetId":"fleet-1","name":"Arena"}]}`)
 	}))
 	defer service.Close()
-	environ := []string{"AWS_ENDPOINT_URL_GAMELIFT=" + service.URL, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret",
-		"AWS_REGION=us-west-2"}
+	environ := []string{"AWS_ENDPOINT_URL_GAMELIFT=" + service.URL, "AWS_ACCESS_KEY_ID=id",
+		"AWS_SECRET_ACCESS_KEY=secret", "AWS_REGION=us-west-2"}
 	for _, c := range []struct {
 		words   string
 		environ []string

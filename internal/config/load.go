@@ -109,8 +109,9 @@ func (l *loader) file(path string) {
 			continue
 		}
 		if isTable(values[name]) {
-			l.errs = append(l.errs, fmt.Errorf("%s: [%s] is a table, and a settings file has none: remove that line, and "+
-				"write each setting at the top level as NAME = VALUE, such as listen = \":9080\"", origin, name))
+			l.errs = append(l.errs, fmt.Errorf("%s: [%s] is a table, and a settings file has none: remove that "+
+				"line, and write each setting at the top level as NAME = VALUE, such as listen = \":9080\"",
+				origin, name))
 			continue
 		}
 		text, err := fromTOML(values[name], s.kind)

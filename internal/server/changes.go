@@ -187,8 +187,9 @@ func (c *changes) player(room uint32, body any) {
 
 // endings are the reasons for the end of a server process.
 var endings = map[fleet.EndReason]string{
-	fleet.EndedItself: "it reported its end", fleet.EndedCrashed: "it crashed", fleet.EndedUnhealthy: "it was unhealthy",
-	fleet.EndedNeverReady: "it never became ready", fleet.EndedByForce: "it was forced to end",
+	fleet.EndedItself: "it reported its end", fleet.EndedCrashed: "it crashed",
+	fleet.EndedUnhealthy: "it was unhealthy", fleet.EndedNeverReady: "it never became ready",
+	fleet.EndedByForce:     "it was forced to end",
 	fleet.EndedWithCompute: "its compute was deregistered",
 }
 

@@ -47,7 +47,8 @@ func TestChanges(t *testing.T) {
 	}
 	commit.Facts = append(commit.Facts,
 		event.Fact{Room: region.PlacementsRoom, Body: &placement.PlacementEnded{ID: "pl", Status: placement.TimedOut}},
-		event.Fact{Room: region.MatchmakingRoom, Body: &matchmaking.TicketEnded{ID: "t", Status: matchmaking.Cancelled}})
+		event.Fact{Room: region.MatchmakingRoom,
+			Body: &matchmaking.TicketEnded{ID: "t", Status: matchmaking.Cancelled}})
 	commit.Rooms = make([]fleet.RoomID, len(commit.Facts))
 	for i := range bodies {
 		commit.Rooms[i] = fleet.RoomID{Fleet: "fleet-1", Location: "custom-a"}
