@@ -148,7 +148,7 @@ func TestLoadRefuses(t *testing.T) {
 		want    []string // parts of the error
 	}{
 		{"unknown key", "shrads = 3", "", nil, []string{"FILE", "unknown setting shrads", "nearest is shards"}},
-		{"unknown table", "[server]\nlisten = ':1'", "", nil, []string{"unknown setting server"}},
+		{"unknown table", "[server]\nlisten = ':1'", "", nil, []string{"[server] is a table, and a settings file has none"}},
 		{"unknown variable", "", "MUSTER_HEALTH_INTERVALL=3s", nil,
 			[]string{"unknown setting MUSTER_HEALTH_INTERVALL", "nearest is MUSTER_HEALTH_INTERVAL"}},
 		{"unknown flag", "", "", map[string]string{"lissten": ":1"},
