@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -131,9 +130,7 @@ func (f *agentFlags) token() (string, error) {
 
 // offer returns what the machine offers: as measured, or as given.
 func (m *machineFlags) offer() (o protocol.Offer, err error) {
-	info, _ := debug.ReadBuildInfo() // nil for a binary without module support
-	o = protocol.Offer{DNS: m.dns, Version: strings.Trim(versionOf(info).Version, "()"), OS: runtime.GOOS,
-		Arch: runtime.GOARCH}
+	o = protocol.Offer{DNS: m.dns, Version: bareVersion(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	o.MilliCPUs, o.MemoryMiB = machine.Capacity()
 	if m.cpus != 0 {
 		if m.cpus < 0.001 || m.cpus > 4096 {

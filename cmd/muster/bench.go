@@ -9,13 +9,13 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster/internal/bench"
+	"github.com/muster-gg/muster/internal/release"
 )
 
 func (a *app) benchCommand() *cobra.Command {
@@ -183,7 +183,7 @@ func (b *benchmark) measure(ctx context.Context, profiles []bench.Profile) ([]*b
 
 // A benchReport is the JSON file.
 type benchReport struct {
-	Version version         `json:"version"`
+	Version release.Build   `json:"version"`
 	CPUs    int             `json:"cpus"`
 	Results []*bench.Result `json:"results"`
 }
@@ -192,8 +192,7 @@ func (b *benchmark) writeJSON(results []*bench.Result) error {
 	if b.jsonFile == "" {
 		return nil
 	}
-	build, _ := debug.ReadBuildInfo() // nil for a binary without module support
-	text, err := json.MarshalIndent(benchReport{versionOf(build), runtime.NumCPU(), results}, "", "  ")
+	text, err := json.MarshalIndent(benchReport{release.Current(), runtime.NumCPU(), results}, "", "  ")
 	if err != nil {
 		return err
 	}

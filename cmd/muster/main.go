@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/release"
 )
 
 const (
@@ -99,6 +100,7 @@ tools work against it.`,
   muster local              # in place of GameLift Local
   muster serve              # a service with your settings
   muster config             # the settings in force and their sources`,
+		Version:       release.Current().String(),
 		SilenceErrors: true, // run prints them, once
 		SilenceUsage:  true,
 		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
@@ -112,6 +114,7 @@ tools work against it.`,
 			return err
 		},
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as muster version
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -140,7 +143,7 @@ func (a *app) addCommands(root *cobra.Command) {
 			a.inspectCommand(), a.getCommand(), a.eventsCommand(), a.topCommand()}},
 		{"cluster", "Run a cluster:", []*cobra.Command{a.clusterCommand()}},
 		{"matchmaking", "Match players:", []*cobra.Command{a.matchCommand()}},
-		{"tools", "Other tools:", []*cobra.Command{a.configCommand(), a.doctorCommand(), a.benchCommand(),
+		{"tools", "Other tools:", []*cobra.Command{a.configCommand(), a.doctorCommand(), a.healthCommand(), a.benchCommand(),
 			a.sampleServerCommand(), a.versionCommand(), a.hashPasswordsCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

@@ -9,13 +9,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/release"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -34,8 +34,7 @@ func (s *service) backup(ctx context.Context, to io.Writer, builds bool) error {
 	var blobs *backup.Blobs
 	sizes := map[string]int64{}
 	if builds {
-		release := s.plane.KeepObjects()
-		defer release()
+		defer s.plane.KeepObjects()()
 		blobs = &backup.Blobs{Open: func(hash string) (io.ReadCloser, error) { return s.objects.Open(hash) }}
 		if err := s.addBlobs(sizes); err != nil { // they may be deleted before the snapshot is listed
 			return err
@@ -62,7 +61,7 @@ func (s *service) backup(ctx context.Context, to io.Writer, builds bool) error {
 		}
 	}
 	h := backup.Header{Region: s.cfg.Region, Account: s.cfg.Account, Shards: s.cfg.Shards, Layout: layoutOf(level),
-		Release: release(), Level: level}
+		Release: release.Current().Version, Level: level}
 	return backup.Write(ctx, to, h, files, snapshot, blobs)
 }
 
@@ -117,14 +116,6 @@ func (s *service) writers() jetstream.Region {
 		return s.engine
 	}
 	return s.nodes.RegionPause()
-}
-
-// release returns the version of this program, if known.
-func release() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return ""
 }
 
 func readBackedUp(data string) (files []backup.File, err error) {

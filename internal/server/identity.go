@@ -14,6 +14,7 @@ import (
 	"github.com/muster-gg/muster/internal/atomicfile"
 	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/release"
 )
 
 // identity is the region of a data directory. It is fixed at the first start, because ids and ARNs depend on it.
@@ -147,7 +148,7 @@ func checkLayout(name string, version int) error {
 	}
 	return fmt.Errorf("%s was %w: its layout has version %d, and this Muster knows version %d (release %s). Use "+
 		"the release that wrote it, or a later one",
-		name, ErrNewer, version, layoutVersion, cmp.Or(release(), "unknown"))
+		name, ErrNewer, version, layoutVersion, release.Current().Version)
 }
 
 // checkIdentity compares the settings with the data directory, and sets the number of shards if it is 0. It changes no

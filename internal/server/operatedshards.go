@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io/fs"
 	"path/filepath"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/muster-gg/muster/internal/operator"
+	"github.com/muster-gg/muster/internal/release"
 )
 
 const (
@@ -35,7 +35,7 @@ type shardFigures struct {
 func (s *service) figures() figures {
 	f := figures{Shards: make([]shardFigures, len(s.timed))}
 	f.Name, f.Engine = s.cfg.Cluster.Node, s.engine.Version()
-	f.Version, _, _ = buildOf(debug.ReadBuildInfo())
+	f.Version = release.Current().Version
 	f.DiskUsed = s.disk.used(s.cfg.Data, s.cfg.Clock)
 	f.DiskSize, f.DiskFree = diskOf(s.cfg.Data)
 	for i, j := range s.timed {

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/muster-gg/muster/internal/config"
+	"github.com/muster-gg/muster/internal/release"
 	"github.com/muster-gg/muster/internal/telemetry/otlp"
 )
 
@@ -18,9 +18,8 @@ func openPusher(
 	settings *otlp.Settings, registry *prometheus.Registry, node string, process *config.Process,
 ) (*otlp.Pusher, error) {
 	host, _ := os.Hostname()
-	version, _, _ := buildOf(debug.ReadBuildInfo())
 	return otlp.New(otlp.Config{
-		Settings: settings, Registry: registry, Version: version, Instance: cmp.Or(node, host),
+		Settings: settings, Registry: registry, Version: release.Current().Version, Instance: cmp.Or(node, host),
 		Clock: process.Clock, Log: process.Log,
 	})
 }

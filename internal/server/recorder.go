@@ -3,14 +3,13 @@ package server
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/metrics"
+	"github.com/muster-gg/muster/internal/release"
 )
 
 // resolutions are the names of the metrics' streams, by level.
@@ -42,23 +41,7 @@ func (s *service) openRecorder(ctx context.Context) error {
 		c.Feeds[i] = feed
 	}
 	s.recorder = metrics.New(c)
-	s.metrics.Build(buildOf(debug.ReadBuildInfo()))
+	build := release.Current()
+	s.metrics.Build(build.Version, build.Commit, build.Go)
 	return s.metrics.Registry().Register(metrics.NewCollector(s.recorder, s.cfg.MaxLabelledFleets))
-}
-
-// buildOf returns the version of the program, its commit, and Go's version.
-func buildOf(info *debug.BuildInfo, ok bool) (version, commit, goVersion string) {
-	version, goVersion = "unknown", runtime.Version()
-	if !ok {
-		return version, commit, goVersion
-	}
-	if info.Main.Version != "" {
-		version = info.Main.Version
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			commit = setting.Value
-		}
-	}
-	return version, commit, goVersion
 }
