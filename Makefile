@@ -19,7 +19,6 @@ PARALLEL := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || ech
 
 FUZZTIME  ?= 30s
 BENCHTIME ?= 1s
-PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 
 .PHONY: help
 help: ## list these targets
@@ -125,14 +124,11 @@ lint: ## run gofmt, vet for three systems, and the linters
 	done; done
 	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...
 	cd e2e && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
+	cd tools && $(GO) tool golangci-lint run ./...
 
-.PHONY: cross
-cross: ## build the binary for every platform into dist/
-	@set -eu; for platform in $(PLATFORMS); do \
-	  os=$${platform%/*}; arch=$${platform#*/}; suffix=; [ $$os = windows ] && suffix=.exe; \
-	  echo "dist/muster-$$os-$$arch$$suffix"; \
-	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -o dist/muster-$$os-$$arch$$suffix ./cmd/muster; \
-	done
+.PHONY: release
+release: ## build binaries, packages, images, SBOMs and checksums into dist/; VERSION=v1.2.3 (the tag), PLATFORMS="linux/amd64" (six)
+	$(GO) run -C tools ./release $(if $(VERSION),-version $(VERSION)) $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
 
 .PHONY: clients
 clients: ## install the AWS CLI, boto3, the JavaScript SDK and axe-core into .tools/, and Chromium if it can

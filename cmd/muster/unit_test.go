@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ func TestSystemdUnit(t *testing.T) {
 		}
 	}
 	command := strings.Fields(options["ExecStart"])
-	if len(command) < 2 || command[0] != "/usr/local/bin/muster" || command[1] != "serve" {
+	if len(command) < 2 || command[0] != "/usr/bin/muster" || command[1] != "serve" {
 		t.Fatalf("ExecStart is %q", command)
 	}
 	given, words := map[string]string{}, command[2:]
@@ -38,7 +39,7 @@ func TestSystemdUnit(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"Type": "exec", "User": "muster", "NoNewPrivileges": "yes", "ProtectSystem": "strict", "PrivateTmp": "yes",
-		"CapabilityBoundingSet": "",
+		"CapabilityBoundingSet": "", "RestartPreventExitStatus": strconv.Itoa(exitMisuse),
 	} {
 		if got, ok := options[name]; !ok || got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
