@@ -58,7 +58,7 @@ directory, for AWS tools:
 AWS_CONFIG_FILE=…/aws-profile AWS_PROFILE=muster aws gamelift list-fleets
 It prints the key once on standard output, with its secret only to a terminal.`,
 		Example: `  muster serve
-  muster serve --config /etc/muster.toml
+  muster serve --config /etc/muster/muster.toml
   muster serve --data /var/lib/muster --public-url wss://games.example.com:9080
   MUSTER_LOG_FORMAT=json muster serve --plaintext refuse --tls-cert cert.pem --tls-key key.pem`,
 		Args: cobra.NoArgs,

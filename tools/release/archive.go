@@ -56,8 +56,8 @@ func (t *target) archive() error {
 func writeTar(to io.Writer, files []file, at time.Time) error {
 	w := tar.NewWriter(to)
 	for _, f := range files {
-		h := &tar.Header{Name: f.name, Mode: int64(f.mode.Perm()), Uid: f.owner, Gid: f.owner, Size: int64(len(f.content)),
-			ModTime: at, Typeflag: tar.TypeReg, Format: tar.FormatPAX}
+		h := &tar.Header{Name: f.name, Mode: int64(f.mode.Perm()), Uid: f.owner, Gid: f.owner, ModTime: at,
+			Size: int64(len(f.content)), Typeflag: tar.TypeReg, Format: tar.FormatPAX}
 		if f.mode.IsDir() {
 			h.Typeflag = tar.TypeDir
 		}

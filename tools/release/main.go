@@ -125,12 +125,12 @@ func (t *target) base() string {
 }
 
 // build writes all files of a platform.
-func (t *target) build() error {
+func (t *target) build() (err error) {
 	work, err := os.MkdirTemp("", "muster-release-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	t.binary = filepath.Join(work, "muster")
 	steps := []func() error{t.compile, t.sbom, t.archive}
 	switch t.os {

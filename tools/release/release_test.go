@@ -25,7 +25,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-var distFlag = flag.String("dist", "", "check the release in this directory, relative to the root of the repository (default: build one)")
+var distFlag = flag.String("dist", "", "check the release in this directory, from the root of the repository (default: build one)")
 
 const maxImageSize = 40 << 20 // bytes to pull
 
@@ -107,7 +107,7 @@ func checkArchive(t *testing.T, base, version string) {
 	}
 	sbom, err := os.ReadFile(base + ".cdx.json")
 	check(t, err)
-	for _, part := range []string{`"specVersion"`, "pkg:golang/github.com/nats-io/nats-server/v2@", `"` + version + `"`} {
+	for _, part := range []string{`"specVersion"`, "pkg:golang/github.com/nats-io/nats-server/v2@", version} {
 		if !bytes.Contains(sbom, []byte(part)) {
 			t.Errorf("the SBOM lacks %s", part)
 		}
@@ -233,8 +233,8 @@ func start(t *testing.T, root string, c *v1.Config) {
 		case err := <-ended:
 			t.Fatalf("the service ended: %v\n%s", err, &log)
 		case <-wait:
-			_ = process.Process.Kill()
-			<-ended
+			_ = process.Process.Kill() // fails if it has ended
+			err = errors.Join(err, <-ended)
 			t.Fatalf("never healthy: %v\n%s\n%s", err, health, &log)
 		case <-time.After(100 * time.Millisecond):
 		}
