@@ -172,6 +172,10 @@ func checkImage(t *testing.T, path string) {
 	if c.User != "65532:65532" || c.Healthcheck == nil || file.Architecture != runtime.GOARCH {
 		t.Errorf("the configuration is %+v", file)
 	}
+	compose, err := os.ReadFile("deploy/compose.yaml")
+	if want := "test: [" + strings.Join(c.Healthcheck.Test, ", ") + "]"; err != nil || !bytes.Contains(compose, []byte(want)) {
+		t.Errorf("deploy/compose.yaml lacks %q, %v", want, err)
+	}
 	root := t.TempDir()
 	unpack(t, image, root)
 	certificates, err := os.ReadFile(root + "/etc/ssl/certs/ca-certificates.crt")
