@@ -34,7 +34,7 @@ func TestHealth(t *testing.T) {
 		{"by a variable", []string{"MUSTER_LISTEN=" + address(plain)}, nil, exitOK, "ready\n"},
 		{"by a flag", nil, []string{"--listen", address(plain)}, exitOK, "ready\n"},
 		{"TLS only", nil, []string{"--listen", address(secure), "--plaintext", "refuse"}, exitOK, "ready\n"},
-		{"not ready", nil, []string{"--url", plain.URL + "/elsewhere"}, exitFailure, "503 Service Unavailable: recovering"},
+		{"not ready", nil, []string{"--url", plain.URL + "/other"}, exitFailure, "503 Service Unavailable: recovering"},
 		{"nothing listens", nil, []string{"--listen", address(closed)}, exitFailure, "refused"},
 		{"any port", nil, []string{"--listen", ":0"}, exitMisuse, "give --url"},
 		{"no URL", nil, []string{"--url", ":"}, exitMisuse, "missing protocol scheme"},

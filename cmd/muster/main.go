@@ -143,8 +143,8 @@ func (a *app) addCommands(root *cobra.Command) {
 			a.inspectCommand(), a.getCommand(), a.eventsCommand(), a.topCommand()}},
 		{"cluster", "Run a cluster:", []*cobra.Command{a.clusterCommand()}},
 		{"matchmaking", "Match players:", []*cobra.Command{a.matchCommand()}},
-		{"tools", "Other tools:", []*cobra.Command{a.configCommand(), a.doctorCommand(), a.healthCommand(), a.benchCommand(),
-			a.sampleServerCommand(), a.versionCommand(), a.hashPasswordsCommand()}},
+		{"tools", "Other tools:", []*cobra.Command{a.configCommand(), a.doctorCommand(), a.healthCommand(),
+			a.benchCommand(), a.sampleServerCommand(), a.versionCommand(), a.hashPasswordsCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, command := range g.commands {

@@ -8,9 +8,9 @@ import (
 	"runtime/debug"
 )
 
-// version is the version given at the build, such as v1.2.3. `make release` sets it with -ldflags -X, because Go records
-// none in builds from an archive of the source or from a linked work tree. Empty: Go's record of the module is used,
-// which `go install` always has.
+// version is the version given at the build, such as v1.2.3. `make release` sets it with -ldflags -X, because Go
+// records none in builds from an archive of the source or from a linked work tree. Empty: Go's record of the module
+// is used, which `go install` always has.
 var version string
 
 // A Build describes a build of the program.

@@ -75,8 +75,8 @@ func (t *target) imageConfig() *v1.ConfigFile {
 			ExposedPorts: map[string]struct{}{"9080/tcp": {}, "3000/tcp": {}},
 			StopSignal:   "SIGTERM",
 			Healthcheck: &v1.HealthConfig{
-				Test: []string{"CMD", "/usr/bin/muster", "health"}, Interval: 10 * time.Second, Timeout: 6 * time.Second,
-				StartPeriod: time.Minute, Retries: 3,
+				Test: []string{"CMD", "/usr/bin/muster", "health"}, Interval: 10 * time.Second,
+				Timeout: 6 * time.Second, StartPeriod: time.Minute, Retries: 3,
 			},
 			Labels: map[string]string{
 				"org.opencontainers.image.title":    "muster",

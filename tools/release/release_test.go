@@ -25,7 +25,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-var distFlag = flag.String("dist", "", "check the release in this directory, from the root of the repository (default: build one)")
+var distFlag = flag.String("dist", "", "release to check, from the root of the repository (default: build one)")
 
 const maxImageSize = 40 << 20 // bytes to pull
 
@@ -173,8 +173,9 @@ func checkImage(t *testing.T, path string) {
 		t.Errorf("the configuration is %+v", file)
 	}
 	compose, err := os.ReadFile("deploy/compose.yaml")
-	if want := "test: [" + strings.Join(c.Healthcheck.Test, ", ") + "]"; err != nil || !bytes.Contains(compose, []byte(want)) {
-		t.Errorf("deploy/compose.yaml lacks %q, %v", want, err)
+	check(t, err)
+	if want := "test: [" + strings.Join(c.Healthcheck.Test, ", ") + "]"; !strings.Contains(string(compose), want) {
+		t.Errorf("deploy/compose.yaml lacks %q", want)
 	}
 	root := t.TempDir()
 	unpack(t, image, root)
