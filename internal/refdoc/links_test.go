@@ -91,3 +91,24 @@ func TestLinks(t *testing.T) {
 		t.Errorf("%d links were found", checked)
 	}
 }
+
+// TestPagesAreReachable follows the links of the front page: two lead to each page of the documentation.
+func TestPagesAreReachable(t *testing.T) {
+	pages := markdown(t)
+	reached := []string{filepath.Join(root, "README.md")}
+	for range 2 {
+		for _, path := range reached {
+			for _, m := range link.FindAllStringSubmatch(pages[path], -1) {
+				target, _, _ := strings.Cut(m[1], "#")
+				if to := filepath.Join(filepath.Dir(path), target); target != "" && !slices.Contains(reached, to) {
+					reached = append(reached, to)
+				}
+			}
+		}
+	}
+	for path := range pages {
+		if strings.HasPrefix(path, filepath.Join(root, "docs")) && !slices.Contains(reached, path) {
+			t.Errorf("%s is more than two links away from README.md", path)
+		}
+	}
+}
