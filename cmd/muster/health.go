@@ -86,7 +86,7 @@ func (a *app) checkHealth(ctx context.Context, at string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", at, err)
 	}
-	defer response.Body.Close() //nolint:errcheck // it was only read
+	defer response.Body.Close()                                             //nolint:errcheck // it was only read
 	answer, _ := io.ReadAll(io.LimitReader(response.Body, maxHealthAnswer)) // the status counts
 	text := strings.TrimSpace(string(answer))
 	if response.StatusCode != http.StatusOK {
