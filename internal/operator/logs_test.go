@@ -15,7 +15,7 @@ func TestLogs(t *testing.T) {
 	var log *slog.Logger
 	w := newWorld(t, func(c *Config) {
 		c.Lines = logring.New(c.Clock.Now())
-		log = slog.New(c.Lines.Wrap(slog.NewTextHandler(io.Discard, nil)))
+		log = slog.New(c.Lines.Wrap(slog.NewTextHandler(io.Discard, nil), slog.LevelInfo))
 	})
 	log.Info("begun", "shard", 3)
 	log.Warn("slow", "disk", "<b>")
@@ -50,7 +50,7 @@ func TestFollowLogs(t *testing.T) {
 	var log *slog.Logger
 	w := newWorld(t, func(c *Config) {
 		c.Lines = logring.New(c.Clock.Now())
-		log = slog.New(c.Lines.Wrap(slog.NewTextHandler(io.Discard, nil)))
+		log = slog.New(c.Lines.Wrap(slog.NewTextHandler(io.Discard, nil), slog.LevelInfo))
 	})
 	log.Info("before")
 	response := w.request(t.Context(), "GET", "/v1/logs?follow=true&after="+positionIn(w, 0), "AKID")

@@ -77,7 +77,11 @@ func run(ctx context.Context, cfg config.Config) (err error) {
 	}
 	complete(&cfg.Process)
 	lines := logring.New(cfg.Clock.Now())
-	cfg.Log = slog.New(lines.Wrap(cfg.Log.Handler()))
+	least := slog.LevelInfo
+	if cfg.LogLevel == "debug" { // the handler of muster dev takes these lines whatever the level is
+		least = slog.LevelDebug
+	}
+	cfg.Log = slog.New(lines.Wrap(cfg.Log.Handler(), least))
 	pushes, err := otlp.Load(cfg.Environ)
 	if err != nil {
 		return err

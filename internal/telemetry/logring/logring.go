@@ -42,10 +42,10 @@ func New(now time.Time) *Ring {
 	return &Ring{last: uint64(max(now.UnixMicro(), 0)), more: make(chan struct{})}
 }
 
-// Wrap returns a handler that keeps lines of the level INFO and above, and all that next takes, and gives them to it.
-func (r *Ring) Wrap(next slog.Handler) slog.Handler {
-	options := &slog.HandlerOptions{Level: slog.Level(math.MinInt), ReplaceAttr: readable} // Enabled decides the level
-	return &handler{r, next, slog.NewJSONHandler(writer{r}, options)}
+// Wrap returns a handler that keeps lines from a level on, and gives next those that it takes.
+func (r *Ring) Wrap(next slog.Handler, least slog.Level) slog.Handler {
+	options := &slog.HandlerOptions{Level: slog.Level(math.MinInt), ReplaceAttr: readable} // Handle decides the level
+	return &handler{r, least, next, slog.NewJSONHandler(writer{r}, options)}
 }
 
 // readable writes durations as people do, not in nanoseconds.
@@ -59,18 +59,21 @@ func readable(_ []string, a slog.Attr) slog.Attr {
 // A handler encodes each line twice: lines are few.
 type handler struct {
 	ring       *Ring
+	least      slog.Level // of lines that are kept
 	next, json slog.Handler
 }
 
 func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= slog.LevelInfo || h.next.Enabled(ctx, level)
+	return level >= h.least || h.next.Enabled(ctx, level)
 }
 
 func (h *handler) Handle(ctx context.Context, record slog.Record) error {
-	h.ring.mu.Lock()
-	h.ring.level = record.Level
-	_ = h.json.Handle(ctx, record) // cannot fail: it writes to memory
-	h.ring.mu.Unlock()
+	if record.Level >= h.least {
+		h.ring.mu.Lock()
+		h.ring.level = record.Level
+		_ = h.json.Handle(ctx, record) // cannot fail: it writes to memory
+		h.ring.mu.Unlock()
+	}
 	if !h.next.Enabled(ctx, record.Level) {
 		return nil
 	}
@@ -78,11 +81,11 @@ func (h *handler) Handle(ctx context.Context, record slog.Record) error {
 }
 
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &handler{h.ring, h.next.WithAttrs(attrs), h.json.WithAttrs(attrs)}
+	return &handler{h.ring, h.least, h.next.WithAttrs(attrs), h.json.WithAttrs(attrs)}
 }
 
 func (h *handler) WithGroup(name string) slog.Handler {
-	return &handler{h.ring, h.next.WithGroup(name), h.json.WithGroup(name)}
+	return &handler{h.ring, h.least, h.next.WithGroup(name), h.json.WithGroup(name)}
 }
 
 // A writer receives one encoded line at a time, under the ring's lock.

@@ -27,8 +27,8 @@ func read(r *Ring, q Query) (messages []string) {
 func TestRead(t *testing.T) {
 	var next bytes.Buffer
 	r := New(start)
-	log := slog.New(r.Wrap(slog.NewTextHandler(&next, nil)))
-	log.Debug("too fine")
+	log := slog.New(r.Wrap(slog.NewTextHandler(&next, &slog.HandlerOptions{Level: slog.LevelDebug}), slog.LevelInfo))
+	log.Debug("for next alone")
 	log.Info("begun", "port", 9080)
 	log.With("shard", 3).WithGroup("disk").Warn("slow", "took", time.Second)
 	log.Error("failed", "err", errors.New("DISK full"), "shard", 2)
@@ -52,7 +52,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
-	if lines := strings.Count(next.String(), "\n"); lines != 3 || !strings.Contains(next.String(), "disk.took=1s") {
+	if lines := strings.Count(next.String(), "\n"); lines != 4 || !strings.Contains(next.String(), "disk.took=1s") {
 		t.Errorf("the next handler wrote %s", &next)
 	}
 	if got := read(nil, Query{}); got != nil {
@@ -62,7 +62,7 @@ func TestRead(t *testing.T) {
 
 func TestKeepsTheNewest(t *testing.T) {
 	r := New(start)
-	log := slog.New(r.Wrap(slog.DiscardHandler))
+	log := slog.New(r.Wrap(slog.DiscardHandler, slog.LevelInfo))
 	for i := range maxLines + 5 {
 		log.Info(fmt.Sprint("line ", i))
 	}
@@ -80,7 +80,7 @@ func TestKeepsTheNewest(t *testing.T) {
 
 func TestFollow(t *testing.T) {
 	r := New(start)
-	log := slog.New(r.Wrap(slog.DiscardHandler))
+	log := slog.New(r.Wrap(slog.DiscardHandler, slog.LevelInfo))
 	log.Warn("before")
 	got := make(chan string)
 	visit := func(position string, _ []byte) bool {
