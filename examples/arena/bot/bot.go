@@ -93,8 +93,18 @@ func (b *Bot) RTT() time.Duration { return time.Duration(b.rtt.Load()) }
 // Done is closed when the connection has ended; Err says why.
 func (b *Bot) Done() <-chan struct{} { return b.conn.Done() }
 
+// errLeft is the cause after Leave.
+var errLeft = errors.New("the bot has left")
+
 // Err is why the connection has ended; nil before Done is closed.
-func (b *Bot) Err() error { return b.conn.Err() }
+func (b *Bot) Err() error {
+	select {
+	case <-b.Done():
+		return cmp.Or(b.conn.Err(), errLeft)
+	default:
+		return nil
+	}
+}
 
 // Say says something to everybody, as far as texts may: see protocol.Clean. An empty text is not said.
 func (b *Bot) Say(text string) error {
