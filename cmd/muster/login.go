@@ -116,7 +116,8 @@ func (l *login) chooseRole(ctx context.Context, t *cachedToken) error {
 
 // byBrowser signs in with an authorization code that the browser brings to this machine.
 func (l *login) byBrowser(ctx context.Context) (*cachedToken, error) {
-	callback, err := listenLoopback()
+	verifier, state := randomText(48), randomText(24)
+	callback, err := listenLoopback(state)
 	if err != nil {
 		return nil, err
 	}
@@ -126,11 +127,10 @@ func (l *login) byBrowser(ctx context.Context) (*cachedToken, error) {
 	if err != nil {
 		return nil, err
 	}
-	verifier, state := randomText(48), randomText(24)
 	sum := sha256.Sum256([]byte(verifier))
 	address := l.client.authorizeURL(r, callback.uri, state, base64.RawURLEncoding.EncodeToString(sum[:]))
 	l.show("Sign in with a browser on this machine:", address)
-	code, err := callback.await(ctx, state)
+	code, err := callback.await(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -23,16 +23,19 @@ const callbackTime = 10 * time.Minute
 // A loopback waits for a browser on this machine that brings the result of a sign-in.
 type loopback struct {
 	uri     string
+	state   string
 	server  *http.Server
 	results chan url.Values
 }
 
-func listenLoopback() (*loopback, error) {
+// listenLoopback waits for requests with a state, which is random.
+func listenLoopback(state string) (*loopback, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	l := &loopback{uri: "http://" + listener.Addr().String() + callbackPath, results: make(chan url.Values, 1)}
+	l := &loopback{uri: "http://" + listener.Addr().String() + callbackPath, state: state,
+		results: make(chan url.Values, 1)}
 	l.server = &http.Server{Handler: http.HandlerFunc(l.serve), ReadTimeout: 10 * time.Second,
 		WriteTimeout: 10 * time.Second}
 	go l.server.Serve(listener) //nolint:errcheck // it ends when close closes the server
@@ -49,12 +52,14 @@ func (l *loopback) close() {
 }
 
 func (l *loopback) serve(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != callbackPath || r.Method != http.MethodGet {
+	q := r.URL.Query()
+	// A request with another state is not from this sign-in: any page in the browser can make one.
+	if r.URL.Path != callbackPath || r.Method != http.MethodGet || q.Get("state") != l.state {
 		http.NotFound(w, r)
 		return
 	}
 	select {
-	case l.results <- r.URL.Query():
+	case l.results <- q:
 	default: // one result is enough
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -62,24 +67,20 @@ func (l *loopback) serve(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "Done. You may close this tab and return to your terminal.")
 }
 
-// await returns the code. A request with another state is not from this sign-in, and is ignored.
-func (l *loopback) await(ctx context.Context, state string) (code string, err error) {
+// await returns the code.
+func (l *loopback) await(ctx context.Context) (code string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, callbackTime, errors.New("nobody signed in within 10 minutes"))
 	defer cancel()
-	for {
-		select {
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
-		case q := <-l.results:
-			switch {
-			case q.Get("state") != state:
-			case q.Get("error") == "access_denied":
-				return "", errors.New("it was refused in the browser")
-			case q.Get("code") == "":
-				return "", fmt.Errorf("the browser brought no code, but the error %q", q.Get("error"))
-			default:
-				return q.Get("code"), nil
-			}
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case q := <-l.results:
+		switch {
+		case q.Get("error") == "access_denied":
+			return "", errors.New("it was refused in the browser")
+		case q.Get("code") == "":
+			return "", fmt.Errorf("the browser brought no code, but the error %q", q.Get("error"))
 		}
+		return q.Get("code"), nil
 	}
 }
