@@ -73,7 +73,7 @@ func TestHistory(t *testing.T) {
 	moved := func() bool { return s.metric(t, `muster_events_total{event="GameSessionsForgotten"}`) == 1 }
 	check("in memory")
 	const hold = 5 * time.Minute // for others of their batch, so that the first three leave together
-	s.clock.Advance(s.config.SessionMemory + hold + 30*time.Second - 5*150*time.Second)
+	s.clock.Advance(s.config.SessionRetention + hold + 30*time.Second - 5*150*time.Second)
 	eventually(t, "three game sessions have left memory", moved)
 	check("in part in the history")
 	s.stop()

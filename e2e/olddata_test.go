@@ -37,7 +37,7 @@ var oldTime = time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
 // goes by the real time.
 func oldSettings(at time.Time) func(*muster.Config) {
 	return func(c *muster.Config) {
-		c.Clock, c.History = clockwork.NewFakeClockAt(at), 3650*24*time.Hour
+		c.Clock, c.HistoryRetention = clockwork.NewFakeClockAt(at), 3650*24*time.Hour
 	}
 }
 
@@ -102,7 +102,7 @@ func (s *service) history(t testing.TB, fleet string) string {
 // writeOldData fills a data directory, copies it as a kill would leave it, and writes the
 // answers of a service that opens the copy.
 func writeOldData(t *testing.T) {
-	s := start(t, oldSettings(oldTime), func(c *muster.Config) { c.SessionMemory = time.Second })
+	s := start(t, oldSettings(oldTime), func(c *muster.Config) { c.SessionRetention = time.Second })
 	fleet := s.newFleet(t, home, "custom-away")
 	compute := s.newCompute(t, fleet, home, "pc")
 	call(t, s.client().CreateAlias, &gamelift.CreateAliasInput{

@@ -58,7 +58,7 @@ func serviceHelp(output string) []flagGroup {
 	return []flagGroup{
 		{"Data and addresses", "data listen public-url gateway-listen metrics-listen"},
 		{"Encryption", "plaintext tls-cert tls-key"},
-		{"Region", "region account shards history"},
+		{"Region", "region account shards history-retention"},
 		{"Cluster", "node peer"},
 		{"Settings and output", "config log-level log-format " + output},
 	}
@@ -110,7 +110,11 @@ func shortUsage(c *cobra.Command, groups []flagGroup) error {
 		fmt.Fprintf(out, "\n%s:\n%s", g.title, lines.FlagUsages())
 	}
 	n := 0
-	c.LocalFlags().VisitAll(func(*pflag.Flag) { n++ })
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			n++
+		}
+	})
 	_, err := fmt.Fprintf(out, "\nRun '%s --%s' for all %d flags.\n", c.CommandPath(), helpAll, n)
 	return err
 }

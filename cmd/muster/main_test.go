@@ -207,17 +207,17 @@ func TestConfigPrintsAFileWithOrigins(t *testing.T) {
 	if err := os.WriteFile(file, []byte("shards = 8\ntls-names = [\"a.example.com\"]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := execute(t, []string{"MUSTER_LOG_LEVEL=debug"}, "config", "--config", file, "--history", "60d", "--tls-names",
-		"b", "--tls-names", "c")
+	got := execute(t, []string{"MUSTER_LOG_LEVEL=debug"}, "config", "--config", file,
+		"--history-retention", "60d", "--tls-names", "b", "--tls-names", "c")
 	if got.status != exitOK {
 		t.Fatalf("got %+v", got)
 	}
 	for setting, origin := range map[string]string{
-		`shards = 8`:             "file " + file,
-		`log-level = "debug"`:    "environment MUSTER_LOG_LEVEL",
-		`history = "60d"`:        "flag --history",
-		`tls-names = ["b", "c"]`: "flag --tls-names",
-		`listen = ":9080"`:       "default",
+		`shards = 8`:                "file " + file,
+		`log-level = "debug"`:       "environment MUSTER_LOG_LEVEL",
+		`history-retention = "60d"`: "flag --history-retention",
+		`tls-names = ["b", "c"]`:    "flag --tls-names",
+		`listen = ":9080"`:          "default",
 	} {
 		if !containsLine(got.stdout, setting, "# "+origin) {
 			t.Errorf("no line with %s from %s in\n%s", setting, origin, got.stdout)
@@ -231,6 +231,24 @@ func TestConfigPrintsAFileWithOrigins(t *testing.T) {
 	if !containsLine(printed.stdout, `tls-names = ["b", "c"]`, "# file "+again) {
 		t.Errorf("the printed file was read as\n%+v", printed)
 	}
+}
+
+// TestConfigFormerNames: a former flag is accepted with a warning, is not in the help, and muster gateway ignores the
+// former names of the service's settings.
+func TestConfigFormerNames(t *testing.T) {
+	got := execute(t, nil, "config", "--session-memory", "20s")
+	if !containsLine(got.stdout, `session-retention = "20s"`, "# flag --session-memory") ||
+		got.stderr != "muster: setting session-memory (flag --session-memory) is now called session-retention: "+
+			"rename it; the next release rejects the former name\n" {
+		t.Errorf("got %+v", got)
+	}
+	expect(t, nil, exitMisuse, []string{"config", "--session-memory", "20s", "--session-retention", "20s"},
+		"is set twice, as session-retention and by its former name session-memory: remove session-memory")
+	if help := execute(t, nil, "config", "--help-all").stdout; strings.Contains(help, "session-memory") {
+		t.Errorf("the help has the former flag: %s", help)
+	}
+	expect(t, []string{"MUSTER_SESSION_MEMORY=20s"}, exitMisuse, []string{"gateway", "--gateway-find-limit", "0"},
+		"setting gateway-find-limit (flag --gateway-find-limit)")
 }
 
 func containsLine(text, start, end string) bool {

@@ -27,7 +27,9 @@ func (a *app) addSettings(command *cobra.Command,
 // settingNames are the settings of another subcommand, which a file and the environment may have, too.
 func settingNames[C any, P config.Settable[C]](config C) (names []string) {
 	for _, s := range P(&config).Settings() {
-		names = append(names, s.Name)
+		if names = append(names, s.Name); s.Former() != "" {
+			names = append(names, s.Former())
+		}
 	}
 	return names
 }
@@ -41,6 +43,12 @@ func addSettings[C any, P config.Settable[C]](
 	command.SetUsageFunc(settingsUsage(settings))
 	for _, s := range settings {
 		command.Flags().Var(&settingFlag{Setting: s, given: given}, s.Name, s.Usage)
+		if former := s.Former(); former != "" {
+			usage := "the former name of --" + s.Name
+			s.Name = former
+			command.Flags().Var(&settingFlag{Setting: s, given: given}, former, usage)
+			command.Flags().Lookup(former).Hidden = true
+		}
 	}
 	if legacy := command.Flags().Lookup("legacy"); legacy != nil {
 		legacy.NoOptDefVal = config.On
@@ -53,7 +61,8 @@ func addSettings[C any, P config.Settable[C]](
 	command.Flags().StringVar(&file, "config", a.getenv("MUSTER_CONFIG"),
 		"TOML file with settings (environment MUSTER_CONFIG)")
 	return func() (C, config.Origins, error) {
-		sources := config.Sources{File: file, Environ: a.environ, Flags: given, Elsewhere: elsewhere}
+		sources := config.Sources{File: file, Environ: a.environ, Flags: given, Elsewhere: elsewhere,
+			Warn: func(text string) { fmt.Fprintln(a.stderr, "muster:", text) }}
 		config, origins, err := config.Load[C, P](defaults, sources)
 		if err != nil {
 			return config, nil, &misuseError{err}

@@ -81,7 +81,7 @@ func newTrial(t *testing.T, p plan) *trial {
 		options = append(options, "--shards", "1", "--snapshot-every", "100", "--log-level", "debug")
 	}
 	if p.archiving {
-		options = append(options, "--session-memory", "0s")
+		options = append(options, "--session-retention", "0s")
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 32}
 	return &trial{

@@ -85,7 +85,7 @@ const unreachable = "127.0.0.1:9"
 func (c *cluster) arguments(n *node) []string {
 	args := []string{"serve", "--data", n.data, "--listen", n.address, "--gateway-listen", "", "--shards",
 		strconv.Itoa(c.shards), "--reservation-timeout", "1h",
-		"--session-memory", "5s"} // faults come while it archives
+		"--session-retention", "5s"} // faults come while it archives
 	args = append(args, c.settings...)
 	if len(c.nodes) == 1 {
 		return args

@@ -68,7 +68,7 @@ func openPlane(tb testing.TB, dir string, every shard.SnapshotEvery) *plane {
 	p, err := control.New(control.Config{
 		Region: testRegion, Account: testAccount, Secret: secretIn(tb, dir), Journals: journals, History: history,
 		Settings:    patient(),
-		SDKEndpoint: "wss://127.0.0.1:1", AgentEndpoint: "wss://127.0.0.1:1", SessionMemory: long,
+		SDKEndpoint: "wss://127.0.0.1:1", AgentEndpoint: "wss://127.0.0.1:1", SessionRetention: long,
 		SnapshotEvery: every, FinalSnapshot: every.Records >= 0, Clock: clockwork.NewRealClock(),
 		Log: slog.New(slog.DiscardHandler),
 	})

@@ -171,7 +171,7 @@ func (r reservation) controlled(tb testing.TB, sessions int) func() {
 		Journals: journals,
 		History:  memory.NewHistory(clockwork.NewRealClock(), long), Settings: patient(),
 		SDKEndpoint:   "wss://127.0.0.1:1",
-		AgentEndpoint: "wss://127.0.0.1:1", SessionMemory: long, Clock: clockwork.NewRealClock(),
+		AgentEndpoint: "wss://127.0.0.1:1", SessionRetention: long, Clock: clockwork.NewRealClock(),
 		Log:           slog.New(slog.DiscardHandler),
 		SnapshotEvery: never,
 	})

@@ -30,7 +30,7 @@ var (
 // warm-up: what has ended stays in memory for seconds, and journals are cut
 // every few thousand records.
 var forgetful = []string{
-	"--session-memory", "5s", "--process-memory", "30s", "--snapshot-every", "2000", "--reservation-timeout", "2s",
+	"--session-retention", "5s", "--process-retention", "30s", "--snapshot-every", "2000", "--reservation-timeout", "2s",
 	"--process-grace", "5s",
 }
 
@@ -55,7 +55,7 @@ func (p plan) interval() time.Duration {
 // Under a steady load nothing grows: neither memory nor disk nor the time that
 // calls take. What has ended is in the history for a minute.
 func TestSoak(t *testing.T) {
-	p := plan{name: "soak", options: append([]string{"--history", "1m"}, forgetful...), warmUp: warmUp,
+	p := plan{name: "soak", options: append([]string{"--history-retention", "1m"}, forgetful...), warmUp: warmUp,
 		duration: *soak, dwell: 3 * time.Second, lives: *lives, judged: true}
 	if *soak == 0 {
 		p = p.short()

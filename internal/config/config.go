@@ -23,13 +23,13 @@ type Config struct {
 	Data          string // used by one process at a time
 	Shards        int
 	SnapshotEvery int
-	// SessionMemory also applies to ended player sessions of a running game session with more than 256 of them.
-	SessionMemory time.Duration
-	// History also applies to player sessions that ended before their game session.
-	History        time.Duration
-	MaxHistorySize int // MiB
-	MaxBuildSize   int // MiB, unpacked
-	MaxProcessLogs int // MiB
+	// SessionRetention also applies to ended player sessions of a running game session with more than 256 of them.
+	SessionRetention time.Duration
+	// HistoryRetention also applies to player sessions that ended before their game session.
+	HistoryRetention time.Duration
+	MaxHistorySize   int // MiB
+	MaxBuildSize     int // MiB, unpacked
+	MaxProcessLogs   int // MiB
 
 	Listen    string
 	PublicURL string // sent to game servers as GameLiftServiceSdkEndpoint
@@ -58,7 +58,7 @@ type Config struct {
 	AuthTokenLifetime  time.Duration
 	ReservationTimeout time.Duration
 	ProcessGrace       time.Duration
-	ProcessMemory      time.Duration
+	ProcessRetention   time.Duration
 	ReadyTimeout       time.Duration
 	HealthInterval     time.Duration
 	HealthMisses       int

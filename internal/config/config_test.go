@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -58,6 +59,11 @@ func TestEverySettingHasAFieldAndANameOfItsOwn(t *testing.T) {
 		}
 		if s.Usage == "" || s.Group == "" {
 			t.Errorf("setting %s is not documented", s.Name)
+		}
+	}
+	for _, s := range config.Settings() {
+		if seen[s.Former()] {
+			t.Errorf("setting %s: its former name %s is the name of a setting", s.Name, s.Former())
 		}
 	}
 	if want := fields(reflect.TypeFor[Config]()); len(seen) != want {
@@ -118,7 +124,7 @@ func TestLoadReadsEveryForm(t *testing.T) {
 	path := writeFile(t, `
 data = "/var/lib/muster"
 shards = 8
-history = "50d"
+history-retention = "50d"
 tls-names = ["games.example.com", "10.0.0.7"]
 `)
 	environ := []string{
@@ -126,12 +132,12 @@ tls-names = ["games.example.com", "10.0.0.7"]
 		"MUSTER_SERVICE_HOST=10.1.2.3", "MUSTER_PORT=tcp://10.1.2.3:9080", "MUSTER_PORT_9080_TCP_ADDR=10.1.2.3",
 	}
 	config, _, err := Load(Default(), Sources{File: path, Environ: environ,
-		Flags: map[string]string{"history": "60d12h"}})
+		Flags: map[string]string{"history-retention": "60d12h"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Default()
-	want.Data, want.Shards, want.History = "/var/lib/muster", 8, 60*day+12*time.Hour
+	want.Data, want.Shards, want.HistoryRetention = "/var/lib/muster", 8, 60*day+12*time.Hour
 	want.TLSNames = []string{"games.example.com", "10.0.0.7"}
 	want.HealthInterval, want.LogLevel = 90*time.Second, "debug"
 	if !reflect.DeepEqual(config, want) {
@@ -160,7 +166,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"text for a number", "", "MUSTER_SHARDS=many", nil,
 			[]string{"setting shards (environment MUSTER_SHARDS)", "whole number"}},
 		{"list of numbers", `tls-names = [1]`, "", nil, []string{"setting tls-names", "must be a list of strings"}},
-		{"duration without a unit", "", "MUSTER_HISTORY=30", nil, []string{"setting history", "30d"}},
+		{"duration without a unit", "", "MUSTER_HISTORY_RETENTION=30", nil, []string{"setting history-retention", "30d"}},
 		{"out of range", "", "", map[string]string{"shards": "257"},
 			[]string{"setting shards (flag --shards)", "between 0 and 256"}},
 		{"duration out of range", "", "", map[string]string{"clock-skew": "2d"},
@@ -200,7 +206,13 @@ func TestLoadRefuses(t *testing.T) {
 		{"no URL of a NATS", `node = "n1"`, "MUSTER_NATS=a:4222", nil, []string{"setting nats", "nats://"}},
 		{"credentials for no NATS", "", "MUSTER_NATS_CREDS=f", nil, []string{"setting nats", "nats-creds"}},
 		{"a lease too short", "", "MUSTER_CLUSTER_LEASE=10ms", nil, []string{"setting cluster-lease", "1s"}},
-		{"all at once", "shrads = 3", "MUSTER_SHARDS=many", map[string]string{"history": "x"},
+		{"a former name with a bad value", "session-memory = 5", "", nil,
+			[]string{"setting session-memory (file FILE)", "in quotes"}},
+		{"both names in a file", "session-memory = '5s'\nsession-retention = '5s'", "", nil,
+			[]string{"setting session-retention (file FILE)", "is set twice", "remove session-memory"}},
+		{"both names as flags", "", "", map[string]string{"process-memory": "1m", "process-retention": "1m"},
+			[]string{"setting process-retention (flag --process-retention)", "is set twice", "remove process-memory"}},
+		{"all at once", "shrads = 3", "MUSTER_SHARDS=many", map[string]string{"history-retention": "x"},
 			[]string{"shrads", "setting shards", "setting history"}},
 	}
 	for _, test := range tests {
@@ -214,6 +226,57 @@ func TestLoadRefuses(t *testing.T) {
 				if part = strings.ReplaceAll(part, "FILE", path); !strings.Contains(err.Error(), part) {
 					t.Errorf("error %q lacks %q", err, part)
 				}
+			}
+		})
+	}
+}
+
+// TestFormerNames: each source accepts the former name of a setting, and one warning names the present one.
+func TestFormerNames(t *testing.T) {
+	const file, variable = `session-memory = "20s"`, "MUSTER_SESSION_MEMORY=30s"
+	flag := map[string]string{"session-memory": "40s"}
+	for name, test := range map[string]struct {
+		from    Sources
+		file    string
+		want    time.Duration
+		origin  string // of the value and of the warning
+		warning string // origin in the warning, if it is another; "none": no warning
+	}{
+		"present name": {from: Sources{Flags: map[string]string{"session-retention": "40s"}}, want: 40 * time.Second,
+			origin: "flag --session-retention", warning: "none"},
+		"file": {file: file, want: 20 * time.Second, origin: "file FILE"},
+		"environment": {from: Sources{Environ: []string{variable}}, want: 30 * time.Second,
+			origin: "environment MUSTER_SESSION_MEMORY"},
+		"flag": {from: Sources{Flags: flag}, want: 40 * time.Second, origin: "flag --session-memory"},
+		"every source": {file: file, from: Sources{Environ: []string{variable}, Flags: flag}, want: 40 * time.Second,
+			origin: "flag --session-memory", warning: "file FILE"},
+		"former name in the file, present one in the environment": {file: file,
+			from: Sources{Environ: []string{"MUSTER_SESSION_RETENTION=50s"}}, want: 50 * time.Second,
+			origin: "environment MUSTER_SESSION_RETENTION", warning: "file FILE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := writeFile(t, test.file)
+			var warnings []string
+			test.from.File = path
+			test.from.Warn = func(text string) { warnings = append(warnings, text) }
+			config, origins, err := Load(Default(), test.from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Replace(origins["session-retention"], path, "FILE", 1); got != test.origin ||
+				config.SessionRetention != test.want {
+				t.Errorf("%s from %s, want %s from %s", config.SessionRetention, got, test.want, test.origin)
+			}
+			want := []string{"setting session-memory (" + cmp.Or(test.warning, test.origin) +
+				") is now called session-retention: rename it; the next release rejects the former name"}
+			if test.warning == "none" {
+				want = nil
+			}
+			for i := range warnings {
+				warnings[i] = strings.Replace(warnings[i], path, "FILE", 1)
+			}
+			if !slices.Equal(warnings, want) {
+				t.Errorf("warned %q, want %q", warnings, want)
 			}
 		})
 	}

@@ -25,6 +25,9 @@ type Sources struct {
 	Flags map[string]string
 	// Elsewhere are names of other programs' settings, which are ignored in the file and the environment.
 	Elsewhere []string
+	// Warn is called once for each former name of a setting that the sources have, with a sentence for people; nil: no
+	// warnings.
+	Warn func(text string)
 }
 
 // Origins are the sources of values by setting: "default", "file PATH", "environment NAME" or "flag --name".
@@ -42,14 +45,19 @@ type Settable[C any] interface {
 // Load applies the sources to defaults and validates the result. Unknown names and invalid values are errors in every
 // source; the error joins all.
 func Load[C any, P Settable[C]](defaults C, from Sources) (C, Origins, error) {
-	l := loader{byName: map[string]Setting{}, origins: Origins{}, elsewhere: from.Elsewhere}
+	l := loader{byName: map[string]Setting{}, current: map[string]string{}, origins: Origins{},
+		elsewhere: from.Elsewhere, warn: from.Warn, warned: map[string]bool{}}
 	config, none := defaults, *new(C)
 	for _, s := range P(&config).Settings() {
 		l.byName[s.Name] = s
 		l.origins[s.Name] = "default"
+		if s.former != "" {
+			l.current[s.former] = s.Name
+		}
 	}
 	l.file(from.File)
 	l.environment(from.Environ)
+	l.names = map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(from.Flags)) {
 		l.set(name, "flag --"+name, from.Flags[name])
 	}
@@ -64,22 +72,52 @@ func Load[C any, P Settable[C]](defaults C, from Sources) (C, Origins, error) {
 
 type loader struct {
 	byName    map[string]Setting
+	current   map[string]string // names by former name
+	names     map[string]string // by which the present source sets settings, by setting
 	origins   Origins
 	elsewhere []string
+	warn      func(string)
+	warned    map[string]bool // by former name
 	errs      []error
 }
 
+// find returns the setting with a present or former name.
+func (l *loader) find(name string) (s Setting, ok bool) {
+	if current, former := l.current[name]; former {
+		name = current
+	}
+	s, ok = l.byName[name]
+	return s, ok
+}
+
 func (l *loader) set(name, origin, text string) {
-	s, ok := l.byName[name]
+	s, ok := l.find(name)
 	if !ok {
 		l.unknown(origin, name, func(known string) string { return known })
 		return
 	}
+	if before := l.names[s.Name]; before != "" && before != name {
+		l.errs = append(l.errs, &SettingError{Setting: s.Name, Origin: origin,
+			Problem: "is set twice, as " + s.Name + " and by its former name " + s.former + ": remove " + s.former})
+		return
+	}
+	l.names[s.Name] = name
 	if err := s.Set(text); err != nil {
 		l.errs = append(l.errs, &SettingError{Setting: name, Origin: origin, Problem: err.Error()})
 		return
 	}
-	l.origins[name] = origin
+	l.origins[s.Name] = origin
+	l.warnFormer(name, s, origin)
+}
+
+// warnFormer warns once about a former name, whichever sources have it.
+func (l *loader) warnFormer(name string, s Setting, origin string) {
+	if name == s.Name || l.warn == nil || l.warned[name] {
+		return
+	}
+	l.warned[name] = true
+	l.warn(fmt.Sprintf("setting %s (%s) is now called %s: rename it; the next release rejects the former name",
+		name, origin, s.Name))
 }
 
 // unknown records an unknown name and suggests the nearest one, in the spelling of its source.
@@ -103,8 +141,9 @@ func (l *loader) file(path string) {
 		return
 	}
 	origin := "file " + path
+	l.names = map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		s, known := l.byName[name]
+		s, known := l.find(name)
 		if !known && slices.Contains(l.elsewhere, name) {
 			continue
 		}
@@ -177,6 +216,7 @@ var notSettings = []string{
 }
 
 func (l *loader) environment(environ []string) {
+	l.names = map[string]string{}
 	for _, entry := range slices.Sorted(slices.Values(environ)) {
 		variable, text, _ := strings.Cut(entry, "=")
 		variable = strings.ToUpper(variable) // on Windows names are case-insensitive
@@ -186,7 +226,7 @@ func (l *loader) environment(environ []string) {
 		}
 		name := strings.ToLower(strings.ReplaceAll(rest, "_", "-"))
 		origin := "environment " + variable
-		if _, ok := l.byName[name]; !ok && slices.Contains(l.elsewhere, name) {
+		if _, ok := l.find(name); !ok && slices.Contains(l.elsewhere, name) {
 			continue
 		} else if !ok {
 			l.unknown("environment", name, func(name string) string { return Setting{Name: name}.Env() })

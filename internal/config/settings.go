@@ -69,6 +69,9 @@ func (s Setting) String() string { return s.text() }
 // Set changes the value. Its error describes the expected form.
 func (s Setting) Set(text string) error { return s.set(text) }
 
+// Former returns the former name, which Load accepts with a warning, or "".
+func (s Setting) Former() string { return s.former }
+
 // Kind returns "text", "number", "duration", "list" or the choices, with bounds.
 func (s Setting) Kind() string { return s.kind }
 

@@ -37,11 +37,11 @@ func (c *Config) storage() []Setting {
 				"0 also accepts the number of an existing data directory"},
 		{"snapshot-every", "50000", number(&c.SnapshotEvery, 100, 10_000_000),
 			"journal records of a shard between two snapshots"},
-		{"session-memory", "10m", duration(&c.SessionMemory, 0, 30*day),
+		{"session-retention", "10m", duration(&c.SessionRetention, 0, 30*day).formerly("session-memory"),
 			"time that ended game sessions stay in memory, and up to 5 minutes more; afterwards only the history has " +
 				"them; also applies to most ended player sessions"},
 		// Source: API reference, DescribeGameSessions.
-		{"history", "30d", duration(&c.History, time.Minute, 3650*day),
+		{"history-retention", "30d", duration(&c.HistoryRetention, time.Minute, 3650*day).formerly("history"),
 			"time that ended game sessions and player sessions can be described"},
 		{"max-history-size", "0", number(&c.MaxHistorySize, 0, 1<<30),
 			"MiB of the history, without the nodes' indexes; above it the oldest batches are deleted before their " +
@@ -137,7 +137,7 @@ func (c *Config) gameServers() []Setting {
 			"time that a reserved player session waits for its player"},
 		{"process-grace", "3m20s", duration(&c.ProcessGrace, time.Second, day),
 			"time for a disconnected server process to reconnect"},
-		{"process-memory", "10m", duration(&c.ProcessMemory, 10*time.Second, day),
+		{"process-retention", "10m", duration(&c.ProcessRetention, 10*time.Second, day).formerly("process-memory"),
 			"time that the id of an ended server process stays reserved"},
 		{"ready-timeout", "5m", duration(&c.ReadyTimeout, time.Second, day),
 			"time for a connected server process to become ready"},

@@ -23,6 +23,14 @@ type value struct {
 	set   func(string) error
 	check func() error        // of the present value
 	shown func(string) string // an item of a list without its secrets; may be nil
+
+	former string // former name of the setting, accepted with a warning; may be ""
+}
+
+// formerly returns the value of a setting that was renamed.
+func (v value) formerly(name string) value {
+	v.former = name
+	return v
 }
 
 // of returns the value of a field with its format.

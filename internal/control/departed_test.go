@@ -115,7 +115,7 @@ func (h *hub) inMemory() (g *fleet.GameSession) {
 // players who have left.
 func (h *hub) drained() {
 	h.t.Helper()
-	h.elapse(max(h.config.SessionMemory, fleet.RepeatedWithin))
+	h.elapse(max(h.config.SessionRetention, fleet.RepeatedWithin))
 	h.advance("the move of player sessions into the history", drivers.TidyEvery,
 		func() bool { return len(h.inMemory().Excess(math.MaxInt64)) == 0 })
 }

@@ -25,7 +25,7 @@ import (
 // archived waits until an ended game session has moved into the history.
 func (w *world) archived(gameSession string) {
 	w.t.Helper()
-	w.elapse(w.config.SessionMemory)
+	w.elapse(w.config.SessionRetention)
 	room, id, err := w.ParseGameSession(gameSession)
 	if err != nil {
 		w.t.Fatal(err)
@@ -319,7 +319,7 @@ func (w *world) allArchived(fleetID string) {
 	w.t.Helper()
 	w.advance("the moves into the history", drivers.TidyEvery, func() bool {
 		left := 0
-		before := event.At(w.clock.Now().Add(-w.config.SessionMemory - drivers.TidyEvery))
+		before := event.At(w.clock.Now().Add(-w.config.SessionRetention - drivers.TidyEvery))
 		_, err := w.read(w.ctx, w.room(fleetID, "custom-a"),
 			func(r *fleet.Room) { left = len(r.EndedBefore(before, 1)) })
 		if err != nil {

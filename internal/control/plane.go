@@ -43,13 +43,13 @@ type Config struct {
 	Cluster  Cluster           // nil: this process owns all shards
 	Settings region.Settings
 
-	SDKEndpoint   string        // wss://…: where server processes connect
-	AgentEndpoint string        // wss://…: where agents connect
-	ClockSkew     time.Duration // how far the clock of a signer may be off; 0: 5 minutes
-	SessionMemory time.Duration // how long a game session stays in memory after its end
-	HistoryKept   time.Duration // how long History keeps what has ended; 0: 30 days
-	HistoryDir    string        // of its index; "": in memory
-	Legacy        *Legacy       // game servers on server SDK 3 and 4; nil: none
+	SDKEndpoint      string        // wss://…: where server processes connect
+	AgentEndpoint    string        // wss://…: where agents connect
+	ClockSkew        time.Duration // how far the clock of a signer may be off; 0: 5 minutes
+	SessionRetention time.Duration // how long a game session stays in memory after its end
+	HistoryKept      time.Duration // how long History keeps what has ended; 0: 30 days
+	HistoryDir       string        // of its index; "": in memory
+	Legacy           *Legacy       // game servers on server SDK 3 and 4; nil: none
 
 	// Of signing in; see access.Config.
 	Trail     *audit.Trail
@@ -198,7 +198,7 @@ func New(cfg Config) (*Plane, error) {
 func newHistory(p *Plane) *history.History {
 	c := history.Config{
 		Entries: p.cfg.History, Dir: p.cfg.HistoryDir, Reached: p.HistoryReached, Shared: p.cfg.Cluster != nil,
-		Retention: p.cfg.SessionMemory,
+		Retention: p.cfg.SessionRetention,
 		Kept:      p.cfg.HistoryKept, MaxOverdue: p.cfg.MaxOverdue, Clock: p.cfg.Clock, Log: p.cfg.Log,
 	}
 	for _, s := range p.shards {

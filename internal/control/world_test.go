@@ -67,7 +67,7 @@ func withLimits(change func(*catalog.Limits)) option {
 	return func(w *world) { change(&w.config.Settings.Catalog) }
 }
 
-func withMemory(d time.Duration) option { return func(w *world) { w.config.SessionMemory = d } }
+func withMemory(d time.Duration) option { return func(w *world) { w.config.SessionRetention = d } }
 
 func newWorld(t testing.TB, options ...option) *world {
 	t.Helper()
@@ -77,7 +77,7 @@ func newWorld(t testing.TB, options ...option) *world {
 		Region: testRegion, Account: testAccount, Secret: bytes.Repeat([]byte{7}, credentials.SecretSize),
 		History:     w.history,
 		Settings:    region.Settings{Fleet: fleet.DefaultSettings(testRegion), Catalog: catalog.DefaultLimits()},
-		SDKEndpoint: "wss://127.0.0.1:9080", AgentEndpoint: "wss://127.0.0.1:9080", SessionMemory: time.Hour,
+		SDKEndpoint: "wss://127.0.0.1:9080", AgentEndpoint: "wss://127.0.0.1:9080", SessionRetention: time.Hour,
 		Clock: w.clock, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, o := range options {

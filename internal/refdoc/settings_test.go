@@ -70,8 +70,16 @@ func table(page *bytes.Buffer, settings []config.Setting) {
 		if text := s.Default; text != "" {
 			fallback = "`" + text + "`"
 		}
-		fmt.Fprintf(page, "| `%s` | `%s` | %s | %s | %s |\n", s.Name, s.Env(), fallback, s.Kind(), cell(s.Usage))
+		fmt.Fprintf(page, "| `%s` | `%s` | %s | %s | %s |\n", s.Name, s.Env(), fallback, s.Kind(), cell(meaning(s)))
 	}
+}
+
+// meaning is the text of a setting, with its former name.
+func meaning(s config.Setting) string {
+	if s.Former() == "" {
+		return s.Usage
+	}
+	return s.Usage + "; formerly `" + s.Former() + "`, which is accepted with a warning until the next release"
 }
 
 func TestSettingsAreListedOnce(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 
 // engineConfig returns the configuration of the journals' engine.
 func engineConfig(c *config.Config) (jetstream.Config, error) {
-	engine := jetstream.Config{Dir: filepath.Join(c.Data, journalDir), Log: c.Log, HistoryAge: c.History,
+	engine := jetstream.Config{Dir: filepath.Join(c.Data, journalDir), Log: c.Log, HistoryAge: c.HistoryRetention,
 		HistoryBytes: int64(c.MaxHistorySize) << 20}
 	switch {
 	case c.Cluster.Alone():

@@ -74,7 +74,7 @@ func (s *service) openEndpoints(context.Context) error {
 	s.metrics.History(s.historyNumbers)
 	s.metrics.Place(s.place)
 	s.servers = serversdk.New(serversdk.Config{
-		Servers: s.plane.Servers(), ProcessMemory: s.cfg.ProcessMemory,
+		Servers: s.plane.Servers(), ProcessRetention: s.cfg.ProcessRetention,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets(),
 	})
 	s.agents = agent.New(agent.Config{

@@ -313,10 +313,10 @@ func (s *service) openPlane(context.Context) (err error) {
 		Region: s.cfg.Region, Account: s.cfg.Account, Secret: s.secret,
 		Journals: s.journals, History: s.history, Feed: s.feed, Settings: coreSettings(&s.cfg),
 		SDKEndpoint: endpoint, AgentEndpoint: endpoint + agent.Path,
-		ClockSkew: s.cfg.ClockSkew, SessionMemory: s.cfg.SessionMemory,
+		ClockSkew: s.cfg.ClockSkew, SessionRetention: s.cfg.SessionRetention,
 		Trail: s.trail, KeyUses: s.keyUses, Tokens: s.tokens, Lifetimes: lifetimes(&s.cfg),
 		Argon2id:    s.argon2id(),
-		HistoryKept: s.cfg.History, HistoryDir: filepath.Join(s.cfg.Data, historyIndexDir),
+		HistoryKept: s.cfg.HistoryRetention, HistoryDir: filepath.Join(s.cfg.Data, historyIndexDir),
 		Objects: s.objects, Copies: s.copiesOfObjects(), Logs: s.logs, MaxBuildSize: int64(s.cfg.MaxBuildSize) << 20,
 		InstanceDomain: s.cfg.InstanceDomain, Certify: certify,
 		ActivationTimeout: s.cfg.FleetActivationTimeout, ReplaceAfter: s.cfg.MachineLossTimeout,
@@ -372,7 +372,7 @@ func coreSettings(c *config.Config) region.Settings {
 	f.TokenLifetime = c.AuthTokenLifetime
 	f.Reservation = c.ReservationTimeout
 	f.ProcessGrace = c.ProcessGrace
-	f.ProcessRetention = c.ProcessMemory
+	f.ProcessRetention = c.ProcessRetention
 	f.ReadyTimeout = c.ReadyTimeout
 	f.HealthInterval = c.HealthInterval
 	f.HealthMisses = c.HealthMisses

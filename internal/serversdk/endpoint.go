@@ -36,9 +36,9 @@ type Config struct {
 	Log     *slog.Logger
 	Metrics Metrics
 
-	// ProcessMemory is how long the service keeps ended processes; 0: without limit. It also limits how long their
+	// ProcessRetention is how long the service keeps ended processes; 0: without limit. It also limits how long their
 	// replies are stored.
-	ProcessMemory time.Duration
+	ProcessRetention time.Duration
 }
 
 // An Endpoint serves the sockets of server processes. It is an http.Handler and safe for concurrent use.
@@ -60,8 +60,8 @@ func New(cfg Config) *Endpoint {
 	}
 	cfg.Metrics.Fill()
 	keep := keptAfter
-	if cfg.ProcessMemory > 0 {
-		keep = min(keep, cfg.ProcessMemory)
+	if cfg.ProcessRetention > 0 {
+		keep = min(keep, cfg.ProcessRetention)
 	}
 	e := &Endpoint{
 		servers: cfg.Servers, clock: cfg.Clock, log: cfg.Log, metrics: cfg.Metrics, refusals: loglimit.New(cfg.Clock),

@@ -11,13 +11,13 @@ import (
 
 // What a process asked is remembered for no longer than the service knows
 // processes that have ended.
-func TestProcessMemory(t *testing.T) {
+func TestProcessRetention(t *testing.T) {
 	for memory, want := range map[time.Duration]time.Duration{
 		0: keptAfter, time.Hour: keptAfter, 10 * time.Second: 10 * time.Second,
 	} {
 		clock := clockwork.NewFakeClock()
 		d := New(Config{Servers: newFakeServers(), Clock: clock, Log: slog.New(slog.DiscardHandler),
-			ProcessMemory: memory})
+			ProcessRetention: memory})
 		known := func() int { return len(d.processes.known) }
 		d.processes.detach(d.processes.attach(processKey{id: "one"}))
 		clock.Advance(want - time.Second)
