@@ -74,6 +74,15 @@ func takeBackup(t *testing.T, file string) (data string) {
 		expect(t, environ, exitOK, []string{"backup", file},
 			file+" contains region us-west-2 of account 111122223333 at ", "2 shards")
 		expect(t, environ, exitFailure, []string{"backup", file}, "exists: name a new file")
+		withProfile := []string{"AWS_CONFIG_FILE=" + writeFile(t, "config", "[profile ops]\nregion = "+s.Region+
+			"\nservices = muster\n[services muster]\ngamelift =\n  endpoint_url = "+s.HTTP+"\n"),
+			"AWS_SHARED_CREDENTIALS_FILE=" + writeFile(t, "credentials", "[ops]\naws_access_key_id = "+s.AccessKey+
+				"\naws_secret_access_key = "+s.SecretKey+"\n")}
+		expect(t, append(withProfile, "AWS_ACCESS_KEY_ID=other", "AWS_SECRET_ACCESS_KEY=other"), exitOK,
+			[]string{"backup", "--profile", "ops", filepath.Join(t.TempDir(), "flag")}, "2 shards")
+		expect(t, append(withProfile, "AWS_PROFILE=ops"), exitOK,
+			[]string{"backup", filepath.Join(t.TempDir(), "environment")}, "2 shards")
+		expect(t, withProfile, exitMisuse, []string{"backup", "--profile", "none", file + ".2"}, "has no profile none")
 		expect(t, environ, exitFailure, []string{"backup", file + ".2", "--secret-key", "wrong"},
 			"InvalidSignatureException")
 		expect(t, environ, exitFailure, []string{"inspect", "--data", data}, "a service runs on this data directory")
