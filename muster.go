@@ -3,6 +3,7 @@ package muster
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"time"
 
@@ -67,14 +68,14 @@ func InitCluster(out string, nodes []string, now time.Time) (made []string, err 
 	return server.InitCluster(out, nodes, now)
 }
 
-// Restore makes a data directory from a backup. The directory must be empty or not exist. The whole file is checked
-// before anything is written. log may be nil.
-func Restore(ctx context.Context, data, file string, log *slog.Logger) (Restored, error) {
+// Restore makes a data directory from a backup. The directory must be empty or not exist. The whole backup is
+// checked before anything is written. An encrypted one is decrypted as file is read. log may be nil.
+func Restore(ctx context.Context, data string, file io.ReadSeeker, log *slog.Logger) (Restored, error) {
 	return server.Restore(ctx, data, file, log)
 }
 
 // RestoreCluster prepares the data directory out/NODE of each node of a new cluster from a backup. The first node
 // restores it when the nodes start for the first time.
-func RestoreCluster(out string, nodes []string, file string, now time.Time) (Restored, error) {
+func RestoreCluster(out string, nodes []string, file io.ReadSeeker, now time.Time) (Restored, error) {
 	return server.RestoreCluster(out, nodes, file, now)
 }

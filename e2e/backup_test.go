@@ -44,11 +44,26 @@ func (s *service) backup(t testing.TB) (file string) {
 	return file
 }
 
+// openBackup opens a file of a backup until the end of a test.
+func openBackup(t testing.TB, name string) *io.SectionReader {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { report(t, "close the backup", file.Close()) })
+	about, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return io.NewSectionReader(file, 0, about.Size())
+}
+
 // restore makes a data directory of a backup.
 func restore(t testing.TB, file string) (data string) {
 	t.Helper()
 	data = filepath.Join(t.TempDir(), "restored")
-	if _, err := muster.Restore(t.Context(), data, file, nil); err != nil {
+	if _, err := muster.Restore(t.Context(), data, openBackup(t, file), nil); err != nil {
 		t.Fatal(err)
 	}
 	return data
@@ -319,7 +334,7 @@ func TestInspect(t *testing.T) {
 		t.Errorf("the directory of a service that runs was opened: %v", err)
 	}
 	s.stop()
-	fromFile, err := backup.OfFile(file)
+	fromFile, err := backup.OfFile(openBackup(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestRestoreToCluster(t *testing.T) {
 	s.stop()
 
 	dir, names := filepath.Join(t.TempDir(), "cluster"), []string{"n1", "n2", "n3"}
-	if _, err := muster.RestoreCluster(dir, names, file, time.Now()); err != nil {
+	if _, err := muster.RestoreCluster(dir, names, openBackup(t, file), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	alone := s.config

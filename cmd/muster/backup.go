@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"filippo.io/age"
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster"
@@ -21,6 +22,7 @@ import (
 func (a *app) backupCommand() *cobra.Command {
 	b := &operatorCall{app: a}
 	var builds bool
+	var recipients backupRecipients
 	command := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Take a backup of a running service",
@@ -36,20 +38,32 @@ The file must not exist; it is checked before it gets its name. It contains the
 region's secret, with which access keys and tokens can be made: protect it like a
 password. It is readable by its owner alone.
 
+With --encrypt-to or --encrypt-to-file the file is encrypted with age before it is
+written. Only a secret key of one of the recipients decrypts it: "muster restore
+--identity", or "age --decrypt".
+
 Endpoint and credentials are those of the AWS CLI's environment or of --profile, as for
 "muster match explain"; they need the action muster:BackupCreate, as the root key has.`,
 		Example: `  muster backup "muster-$(date +%F).backup"
+  muster backup region.backup --encrypt-to age1…
   muster backup region.backup --endpoint https://games.example.com:9080 --ca-file ca.pem`,
 		Args: cobra.ExactArgs(1),
-		RunE: b.run(func(ctx context.Context, args []string) error { return b.backup(ctx, args[0], builds) }),
+		RunE: b.run(func(ctx context.Context, args []string) error {
+			to, err := recipients.parse()
+			if err != nil {
+				return &misuseError{err}
+			}
+			return b.backup(ctx, args[0], builds, to)
+		}),
 	}
 	b.addFlags(command)
+	recipients.addFlags(command)
 	command.Flags().BoolVar(&builds, "with-builds", false, "with the bytes of builds and objects")
 	return command
 }
 
 // backup writes to a temporary file, and renames it when it is complete.
-func (o *operatorCall) backup(ctx context.Context, file string, builds bool) (err error) {
+func (o *operatorCall) backup(ctx context.Context, file string, builds bool, recipients []age.Recipient) (err error) {
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(err, fmt.Errorf("%s exists: name a new file", file))
 	}
@@ -66,21 +80,21 @@ func (o *operatorCall) backup(ctx context.Context, file string, builds bool) (er
 			err = errors.Join(err, ignoreClosed(to.Close()), os.Remove(to.Name()))
 		}
 	}()
-	var size int64
+	var checked muster.Restored
 	path := "/v1/backup"
 	if builds {
 		path += "?builds=true"
 	}
 	err = o.get(ctx, path, func(from io.Reader) (err error) {
-		size, err = io.Copy(to, from)
+		checked, err = writeBackup(to, from, recipients)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("take the backup: %w", err)
 	}
-	checked, err := checkFile(to)
+	about, err := to.Stat()
 	if err != nil {
-		return fmt.Errorf("check the backup: %w", err)
+		return err
 	}
 	if err := errors.Join(to.Sync(), to.Close()); err != nil {
 		return err
@@ -88,8 +102,28 @@ func (o *operatorCall) backup(ctx context.Context, file string, builds bool) (er
 	if err := os.Rename(to.Name(), file); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.stdout, "%s contains %s, %d bytes.\n", file, outlineBackup(checked), size)
+	encrypted := ""
+	if len(recipients) > 0 {
+		encrypted = ", encrypted to " + counted(len(recipients), "recipient")
+	}
+	_, err = fmt.Fprintf(o.stdout, "%s contains %s, %d bytes%s.\n", file, outlineBackup(checked), about.Size(), encrypted)
 	return err
+}
+
+// writeBackup writes a backup to a file, encrypted if there are recipients, and checks it on the way: an encrypted one
+// cannot be read back.
+func writeBackup(to io.Writer, from io.Reader, recipients []age.Recipient) (checked muster.Restored, err error) {
+	if len(recipients) == 0 {
+		return server.CheckBackup(io.TeeReader(from, to))
+	}
+	encrypted, err := age.Encrypt(to, recipients...)
+	if err != nil {
+		return checked, fmt.Errorf("encrypt: %w", err)
+	}
+	if checked, err = server.CheckBackup(io.TeeReader(from, encrypted)); err != nil {
+		return checked, err
+	}
+	return checked, encrypted.Close() // which writes the last chunk
 }
 
 // ignoreClosed ignores the error for a file that is already closed.
@@ -98,14 +132,6 @@ func ignoreClosed(err error) error {
 		return nil
 	}
 	return err
-}
-
-// checkFile checks what was written.
-func checkFile(f *os.File) (muster.Restored, error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return muster.Restored{}, err
-	}
-	return server.CheckBackup(f)
 }
 
 // unencrypted reports whether others could read the call.
@@ -138,6 +164,7 @@ func countedEntries(n int) string {
 
 func (a *app) restoreCommand() *cobra.Command {
 	var data string
+	var identities backupIdentities
 	command := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Create a data directory from a backup",
@@ -150,14 +177,22 @@ and CA. Its region, account and number of shards must be those of the backup, an
 original service must not run any more.
 
 The service runs without a cluster, even if the backup is of one. "muster cluster init
---backup" creates the data directories of a cluster.`,
-		Example: `  muster restore --data /var/lib/muster region.backup`,
-		Args:    cobra.ExactArgs(1),
+--backup" creates the data directories of a cluster.
+
+An encrypted backup needs --identity, the file with the secret key of a recipient. It
+is decrypted as it is read; nothing else is written.`,
+		Example: `  muster restore --data /var/lib/muster region.backup
+  muster restore --data /var/lib/muster --identity key.txt region.backup`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if data == "" {
 				return &misuseError{errors.New("--data is missing: name the directory to create")}
 			}
-			restored, err := muster.Restore(command.Context(), data, args[0], nil)
+			var restored muster.Restored
+			err := identities.with(args[0], func(file *io.SectionReader) (err error) {
+				restored, err = muster.Restore(command.Context(), data, file, nil)
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -168,5 +203,6 @@ The service runs without a cluster, even if the backup is of one. "muster cluste
 		},
 	}
 	command.Flags().StringVar(&data, "data", "", "data directory to create (required)")
+	identities.addFlags(command)
 	return command
 }

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
@@ -59,6 +60,9 @@ func expect(t *testing.T, environ []string, status int, args []string, parts ...
 	return got
 }
 
+// taken are the files that takeBackup leaves.
+var taken = []string{"region.backup", "region.backup.age", "region.backup.key"}
+
 // takeBackup takes one of a service with three locations, and returns where its data was.
 func takeBackup(t *testing.T, file string) (data string) {
 	t.Helper()
@@ -74,6 +78,7 @@ func takeBackup(t *testing.T, file string) (data string) {
 		expect(t, environ, exitOK, []string{"backup", file},
 			file+" contains region us-west-2 of account 111122223333 at ", "2 shards")
 		expect(t, environ, exitFailure, []string{"backup", file}, "exists: name a new file")
+		takeEncrypted(t, environ, file)
 		withProfile := []string{"AWS_CONFIG_FILE=" + writeFile(t, "config", "[profile ops]\nregion = "+s.Region+
 			"\nservices = muster\n[services muster]\ngamelift =\n  endpoint_url = "+s.HTTP+"\n"),
 			"AWS_SHARED_CREDENTIALS_FILE=" + writeFile(t, "credentials", "[ops]\naws_access_key_id = "+s.AccessKey+
@@ -94,7 +99,7 @@ func TestBackupRestoreInspect(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "region.backup")
 	data := takeBackup(t, file)
-	if got := names(t, dir); !slices.Equal(got, []string{"region.backup"}) {
+	if got := names(t, dir); !slices.Equal(got, taken) {
 		t.Fatalf("there are %v", got)
 	}
 	if about, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && about.Mode().Perm() != 0o600 {
@@ -113,11 +118,60 @@ func TestBackupRestoreInspect(t *testing.T) {
 	}
 	expect(t, nil, exitFailure, []string{"restore", "--data", restored, file}, "is not empty")
 	initFromBackup(t, file, data)
+	restoreEncrypted(t, file, data)
 	for _, from := range [][]string{{"--backup", file}, {"--data", restored}} {
 		inspectAll(t, append([]string{"inspect"}, from...))
 	}
 	expect(t, nil, exitOK, []string{"inspect", "--data", data, "--shard", "0", "--at", "end"}, "Location  catalog",
 		"custom-2")
+}
+
+// takeEncrypted takes file.age, to two recipients, and the identity of one of them as file.key.
+func takeEncrypted(t *testing.T, environ []string, file string) {
+	t.Helper()
+	one, other := newIdentity(t), newIdentity(t)
+	if err := os.WriteFile(file+".key", []byte("# of the backups\n"+one.String()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	recipients := writeFile(t, "recipients", "# of the backups\n\n"+one.Recipient().String()+"\n")
+	expect(t, environ, exitOK, []string{"backup", file + ".age", "--encrypt-to", other.Recipient().String(),
+		"--encrypt-to-file", recipients}, "2 shards", " bytes, encrypted to 2 recipients.")
+	for _, test := range []struct{ flag, value, part string }{
+		{"--encrypt-to", one.String(), "--encrypt-to must be an age recipient, age1…"},
+		{"--encrypt-to-file", file + ".key", "--encrypt-to-file " + file + ".key: error at line 2"},
+		{"--encrypt-to-file", file + ".none", "--encrypt-to-file "},
+	} {
+		got := expect(t, environ, exitMisuse, []string{"backup", file + ".2", test.flag, test.value}, test.part)
+		if strings.Contains(got.stderr, "AGE-SECRET-KEY") {
+			t.Errorf("%s prints a secret key: %s", test.flag, got.stderr)
+		}
+	}
+}
+
+func newIdentity(t *testing.T) *age.X25519Identity {
+	t.Helper()
+	i, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// restoreEncrypted reads file.age, of the service that had this data, with file.key.
+func restoreEncrypted(t *testing.T, file, data string) {
+	t.Helper()
+	key := []string{"--identity", file + ".key"}
+	restored, cluster := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "cluster")
+	restore := []string{"restore", "--data", restored, file + ".age"}
+	expect(t, nil, exitFailure, restore, file+".age: the backup is encrypted: ", "with --identity")
+	if _, err := os.Lstat(restored); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something was written: %v", err)
+	}
+	expect(t, nil, exitOK, append(restore, key...), "2 shards")
+	sameFile(t, filepath.Join(restored, "region.secret"), filepath.Join(data, "region.secret"))
+	expect(t, nil, exitOK, append([]string{"cluster", "init", "--out", cluster, "--backup", file + ".age", "n1"}, key...), "n1 fills")
+	sameFile(t, filepath.Join(cluster, "n1", "region.secret"), filepath.Join(data, "region.secret"))
+	expect(t, nil, exitOK, append([]string{"inspect", "--backup", file + ".age", "--shard", "0"}, key...), "custom-2")
 }
 
 // TestBackupWithBuilds: a build of the restored region has the same bytes, from which fleets start on a machine that
@@ -371,7 +425,7 @@ func TestDamagedBackup(t *testing.T) {
 		data[at] ^= 0x40
 		return data
 	}
-	target := filepath.Join(t.TempDir(), "data")
+	target, recipient := filepath.Join(t.TempDir(), "data"), newIdentity(t).Recipient().String()
 	for name, c := range map[string]struct {
 		data []byte
 		want string
@@ -392,10 +446,11 @@ func TestDamagedBackup(t *testing.T) {
 		expect(t, nil, exitFailure, []string{"cluster", "init", "--out", target, "--backup", file, "n1"}, c.want, file)
 		expect(t, nil, exitFailure, []string{"inspect", "--backup", file}, c.want, file)
 		expect(t, environ, exitFailure, []string{"backup", file + ".2"}, c.want)
+		expect(t, environ, exitFailure, []string{"backup", file + ".2", "--encrypt-to", recipient}, c.want)
 		if got := names(t, filepath.Dir(target)); len(got) > 0 {
 			t.Errorf("%s: restore has left %v", name, got)
 		}
-		if got := names(t, dir); len(got) != 1 {
+		if got := names(t, dir); !slices.Equal(got, taken) {
 			t.Errorf("%s: backup has left %v", name, got)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -26,6 +27,7 @@ running cluster, and remove lost ones.`,
 
 func (a *app) clusterInitCommand() *cobra.Command {
 	var out, backup string
+	var identities backupIdentities
 	command := &cobra.Command{
 		Use:   "init NODE...",
 		Short: "Create the data directories of a cluster's nodes",
@@ -41,7 +43,8 @@ Both are readable by their owner alone; protect them in transit, too.
 
 With --backup the cluster starts with the region of a backup, including its secret and
 CA; DIR must be missing or empty. The first node gets the backup and fills the region at
-its first start; until then the other nodes wait.
+its first start; until then the other nodes wait. The backup in its directory is not
+encrypted, as the other files there.
 
 Created and completed directories are printed to standard output.`,
 		Example: `  muster cluster init --out cluster n1 n2 n3
@@ -53,7 +56,7 @@ Created and completed directories are printed to standard output.`,
 				return &misuseError{errors.New("--out is missing: name the parent directory of the nodes' directories")}
 			}
 			if backup != "" {
-				return a.initRestored(out, backup, nodes)
+				return a.initRestored(out, backup, &identities, nodes)
 			}
 			made, err := muster.InitCluster(out, nodes, time.Now())
 			if err != nil {
@@ -64,6 +67,7 @@ Created and completed directories are printed to standard output.`,
 	}
 	command.Flags().StringVar(&out, "out", "", "parent of the nodes' directories (required)")
 	command.Flags().StringVar(&backup, "backup", "", "backup to start the cluster with")
+	identities.addFlags(command)
 	return command
 }
 
@@ -83,8 +87,12 @@ muster: its data.`)
 	return nil
 }
 
-func (a *app) initRestored(out, backup string, nodes []string) error {
-	restored, err := muster.RestoreCluster(out, nodes, backup, time.Now())
+func (a *app) initRestored(out, backup string, identities *backupIdentities, nodes []string) error {
+	var restored muster.Restored
+	err := identities.with(backup, func(file *io.SectionReader) (err error) {
+		restored, err = muster.RestoreCluster(out, nodes, file, time.Now())
+		return err
+	})
 	if err != nil {
 		return err
 	}

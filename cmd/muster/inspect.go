@@ -27,6 +27,7 @@ import (
 type inspection struct {
 	*app
 	data, backup string
+	identities   backupIdentities
 	shard        int
 	at, events   string
 	history      bool
@@ -59,6 +60,7 @@ per shard, per record with its events, per record of the state, or per entry.`,
 	f := command.Flags()
 	f.StringVar(&i.data, "data", "", "data directory of a stopped service")
 	f.StringVar(&i.backup, "backup", "", "file of a backup")
+	i.identities.addFlags(command)
 	f.IntVar(&i.shard, "shard", -1, "shard to show, from 0; default: list the shards")
 	f.StringVar(&i.at, "at", "", "show the state after this record (end: the newest)")
 	f.StringVar(&i.events, "events", "", "show the events of these records: FROM..TO, FROM.., ..TO or a number")
@@ -71,11 +73,24 @@ func (i *inspection) run(ctx context.Context) (err error) {
 	if err := i.check(); err != nil {
 		return &misuseError{err}
 	}
-	from, closeSource, err := i.open(ctx)
+	if i.data == "" {
+		return i.identities.with(i.backup, func(file *io.SectionReader) error {
+			from, err := backup.OfFile(file)
+			if err != nil {
+				return err
+			}
+			return i.print(ctx, from)
+		})
+	}
+	from, closeSource, err := server.OpenData(ctx, i.data, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeSource()) }()
+	return i.print(ctx, from)
+}
+
+func (i *inspection) print(ctx context.Context, from backup.Source) (err error) {
 	if n := from.Region().Shards; i.shard >= n {
 		return &misuseError{fmt.Errorf("--shard is %d: must be 0 to %d", i.shard, n-1)}
 	}
@@ -109,14 +124,6 @@ func (i *inspection) check() error {
 	}
 	_, err := parseSeq("--at", i.at, 0)
 	return err
-}
-
-func (i *inspection) open(ctx context.Context) (from backup.Source, closeSource func() error, err error) {
-	if i.data != "" {
-		return server.OpenData(ctx, i.data, nil)
-	}
-	from, err = backup.OfFile(i.backup)
-	return from, func() error { return nil }, err
 }
 
 // parseSeq reads the number of a record; "" and "end" mean the last one.

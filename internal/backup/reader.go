@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -57,6 +58,8 @@ const (
 	maxMemory = 64 << 20
 )
 
+const bufferSize = 64 << 10 // of what is read from the file
+
 type reader struct {
 	source     *source
 	compressed *zstd.Decoder
@@ -99,7 +102,8 @@ func (b *bufferedByte) ReadByte() (byte, error) {
 }
 
 func newReader(from io.Reader) (*reader, error) {
-	r := &reader{source: &source{from: from}, sum: sha256.New(), where: "the header"}
+	// The decoder reads a few bytes at a time.
+	r := &reader{source: &source{from: bufio.NewReaderSize(from, bufferSize)}, sum: sha256.New(), where: "the header"}
 	begin := make([]byte, len(magic))
 	if _, err := io.ReadFull(r.source, begin); err != nil || string(begin) != magic {
 		return nil, cmp.Or(r.source.err, ErrNoBackup)

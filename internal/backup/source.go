@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/region"
@@ -32,9 +31,9 @@ func (c *cutSource) Snapshot(ctx context.Context, shard int, newest uint64, read
 	return errors.Join(read(seq, r), r.Close())
 }
 
-// OfFile looks at a backup, once all of it is checked. A file is read from its beginning for each question.
-func OfFile(path string) (Source, error) {
-	f := &fileSource{path: path}
+// OfFile looks at a backup, once all of it is checked. The file is read from its beginning for each question.
+func OfFile(file *io.SectionReader) (Source, error) {
+	f := &fileSource{file: file}
 	check := func(h Header) error { return region.CheckLevel(h.Level) }
 	if err := f.read(Visitor{Header: check}, &f.summary); err != nil {
 		return nil, err
@@ -43,21 +42,14 @@ func OfFile(path string) (Source, error) {
 }
 
 type fileSource struct {
-	path    string
+	file    *io.SectionReader
 	summary Summary
 }
 
 func (f *fileSource) read(v Visitor, sum *Summary) error {
-	from, err := os.Open(f.path)
-	if err != nil {
-		return err
-	}
-	defer from.Close() //nolint:errcheck // it was only read
-	*sum, err = Read(from, v)
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.path, err)
-	}
-	return nil
+	var err error
+	*sum, err = Read(io.NewSectionReader(f.file, 0, f.file.Size()), v)
+	return err
 }
 
 func (f *fileSource) Region() Region {

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -116,7 +118,7 @@ func TestBackupOfANewerRelease(t *testing.T) {
 }
 
 // writtenBackup is the backup of an empty region.
-func writtenBackup(t *testing.T, h backup.Header) (file string) {
+func writtenBackup(t *testing.T, h backup.Header) *io.SectionReader {
 	t.Helper()
 	engine, err := jetstream.Open(t.Context(), jetstream.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -131,14 +133,11 @@ func writtenBackup(t *testing.T, h backup.Header) (file string) {
 		t.Fatal(err)
 	}
 	defer snapshot.Close()
-	to, err := os.Create(filepath.Join(t.TempDir(), "region.backup"))
-	if err != nil {
+	var to bytes.Buffer
+	if err := backup.Write(t.Context(), &to, h, nil, snapshot, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(backup.Write(t.Context(), to, h, nil, snapshot, nil), to.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return to.Name()
+	return io.NewSectionReader(bytes.NewReader(to.Bytes()), 0, int64(to.Len()))
 }
 
 // A backup above the level that this release reads is neither restored nor inspected, and nothing is written.
@@ -149,6 +148,7 @@ func TestBackupAboveOurLevel(t *testing.T) {
 	if _, err := Restore(t.Context(), data, file, nil); err == nil || !strings.Contains(err.Error(), tooNewText) {
 		t.Errorf("restore: %v", err)
 	}
+	_, _ = file.Seek(0, io.SeekStart) // never fails
 	if _, err := RestoreCluster(data, []string{"n1"}, file, time.Now()); err == nil ||
 		!strings.Contains(err.Error(), tooNewText) {
 		t.Errorf("restore to a cluster: %v", err)

@@ -34,31 +34,26 @@ type Restored struct {
 }
 
 // Restore creates a data directory from a backup. The directory must be missing or empty, and not in use. The whole
-// file is checked before anything is written; the directory gets its name when it is complete and durable. log may be
+// backup is checked before anything is written; the directory gets its name when it is complete and durable. log may be
 // nil.
-func Restore(ctx context.Context, data, file string, log *slog.Logger) (Restored, error) {
+func Restore(ctx context.Context, data string, file io.ReadSeeker, log *slog.Logger) (Restored, error) {
 	return restoreFrom(file, data,
 		func(partial string, from io.Reader) error { return fillData(ctx, partial, from, log) })
 }
 
 // restoreFrom checks a backup, and creates a directory that fill fills.
-func restoreFrom(file, data string, fill func(partial string, from io.Reader) error) (Restored, error) {
+func restoreFrom(file io.ReadSeeker, data string, fill func(partial string, from io.Reader) error) (Restored, error) {
 	if err := checkEmpty(data); err != nil {
 		return Restored{}, err
 	}
-	from, err := os.Open(file)
+	checked, err := CheckBackup(file)
 	if err != nil {
 		return Restored{}, err
 	}
-	defer from.Close() //nolint:errcheck // it was only read
-	checked, err := CheckBackup(from)
-	if err != nil {
-		return Restored{}, fmt.Errorf("%s: %w", file, err)
-	}
-	if _, err := from.Seek(0, io.SeekStart); err != nil {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return Restored{}, err
 	}
-	return checked, makeData(data, func(partial string) error { return fill(partial, from) })
+	return checked, makeData(data, func(partial string) error { return fill(partial, file) })
 }
 
 // CheckBackup reads and checks a whole backup.

@@ -21,9 +21,9 @@ const backupFile = "restore.backup"
 
 // RestoreCluster prepares the data directory out/NODE of each node of a new cluster, as InitCluster does, with the
 // secret and the CA of a backup. The first node gets the backup and fills the region at its first start; no node serves
-// before that is done. out must be missing or empty; it gets its name when it is complete. The whole file is checked
-// before anything is written.
-func RestoreCluster(out string, nodes []string, file string, now time.Time) (Restored, error) {
+// before that is done. out must be missing or empty; it gets its name when it is complete. The whole backup is
+// checked before anything is written.
+func RestoreCluster(out string, nodes []string, file io.ReadSeeker, now time.Time) (Restored, error) {
 	if err := checkNodes(nodes); err != nil {
 		return Restored{}, err
 	}
