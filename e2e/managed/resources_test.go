@@ -17,9 +17,9 @@ import (
 	"github.com/muster-gg/muster/internal/mustertest"
 )
 
-// TestResources makes the calls of the Terraform provider for AWS, in its order: it creates a build from a bucket, a
-// fleet, an alias and a queue, reads them back, changes and destroys them. What it reads must be what it wrote, else
-// Terraform would plan a change for ever.
+// TestResources makes the calls of a tool that declares resources, with the SDK for Go: it creates a build from a bucket,
+// a fleet, an alias and a queue, reads them back, changes and destroys them. Such a tool compares what it reads with what
+// it wrote. None is run here: this is no promise for one.
 func TestResources(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -198,7 +198,7 @@ func (w *world) change(permission types.IpPermission) {
 	}
 }
 
-// checkDestroyed makes the reads after which Terraform takes a resource for destroyed.
+// checkDestroyed checks that reads no longer find the resources.
 func (w *world) checkDestroyed(build *types.Build, alias *types.Alias, queue *types.GameSessionQueue) {
 	w.Helper()
 	var missing *types.NotFoundException
