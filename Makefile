@@ -72,6 +72,10 @@ ONLY ?=
 screenshots: ## take the pictures of the console in docs/images, or those in ONLY (overview,fleet), with Chromium
 	cd e2e && $(GO) test -count=1 -tags screenshots -run '^TestScreenshots$$' ./browser $(if $(ONLY),-only $(ONLY))
 
+.PHONY: recording
+recording: ## record muster demo into docs/images/demo.svg, an animated picture (Linux, macOS)
+	$(GO) run -C tools ./recording
+
 NODES  ?= 3
 STRICT ?= true
 .PHONY: fault
