@@ -106,7 +106,8 @@ func (o *operatorCall) backup(ctx context.Context, file string, builds bool, rec
 	if len(recipients) > 0 {
 		encrypted = ", encrypted to " + counted(len(recipients), "recipient")
 	}
-	_, err = fmt.Fprintf(o.stdout, "%s contains %s, %d bytes%s.\n", file, outlineBackup(checked), about.Size(), encrypted)
+	_, err = fmt.Fprintf(o.stdout, "%s contains %s, %d bytes%s.\n", file, outlineBackup(checked), about.Size(),
+		encrypted)
 	return err
 }
 

@@ -169,7 +169,8 @@ func restoreEncrypted(t *testing.T, file, data string) {
 	}
 	expect(t, nil, exitOK, append(restore, key...), "2 shards")
 	sameFile(t, filepath.Join(restored, "region.secret"), filepath.Join(data, "region.secret"))
-	expect(t, nil, exitOK, append([]string{"cluster", "init", "--out", cluster, "--backup", file + ".age", "n1"}, key...), "n1 fills")
+	begin := []string{"cluster", "init", "--out", cluster, "--backup", file + ".age", "n1"}
+	expect(t, nil, exitOK, append(begin, key...), "n1 fills")
 	sameFile(t, filepath.Join(cluster, "n1", "region.secret"), filepath.Join(data, "region.secret"))
 	expect(t, nil, exitOK, append([]string{"inspect", "--backup", file + ".age", "--shard", "0"}, key...), "custom-2")
 }

@@ -54,6 +54,7 @@ func TestReadBackupFile(t *testing.T) {
 	}
 	file := func(name, text string) string { return writeFile(t, name, text) }
 	encrypted := string(encryptedTo(t, content, mine.Recipient()))
+	quantum := string(encryptedTo(t, content, hybrid.Recipient()))
 	key, otherKey := file("key", mine.String()), file("other", other.String())
 	both := string(encryptedTo(t, content, other.Recipient(), mine.Recipient()))
 	for name, test := range map[string]struct {
@@ -68,8 +69,8 @@ func TestReadBackupFile(t *testing.T) {
 		"to two recipients":           {both, []string{key}, ""},
 		"the second of two keys":      {encrypted, []string{otherKey, key}, ""},
 		"two keys in a file":          {encrypted, []string{file("two", other.String()+"\n"+mine.String())}, ""},
-		"to a post-quantum recipient": {string(encryptedTo(t, content, hybrid.Recipient())), []string{file("pq", hybrid.String())}, ""},
-		"without a key":               {encrypted, nil, "backup: the backup is encrypted: name the file with the secret key"},
+		"to a post-quantum recipient": {quantum, []string{file("pq", hybrid.String())}, ""},
+		"without a key":               {encrypted, nil, "backup: the backup is encrypted: name the file"},
 		"the key of another":          {encrypted, []string{otherKey}, "encrypted to others than the given identities"},
 		"a missing file of keys":      {encrypted, []string{key + ".none"}, "--identity " + key + ".none: "},
 		"a recipient as key": {encrypted, []string{file("public", mine.Recipient().String())},

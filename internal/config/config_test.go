@@ -154,7 +154,8 @@ func TestLoadRefuses(t *testing.T) {
 		want    []string // parts of the error
 	}{
 		{"unknown key", "shrads = 3", "", nil, []string{"FILE", "unknown setting shrads", "nearest is shards"}},
-		{"unknown table", "[server]\nlisten = ':1'", "", nil, []string{"[server] is a table, and a settings file has none"}},
+		{"unknown table", "[server]\nlisten = ':1'", "", nil,
+			[]string{"[server] is a table, and a settings file has none"}},
 		{"unknown variable", "", "MUSTER_HEALTH_INTERVALL=3s", nil,
 			[]string{"unknown setting MUSTER_HEALTH_INTERVALL", "nearest is MUSTER_HEALTH_INTERVAL"}},
 		{"unknown flag", "", "", map[string]string{"lissten": ":1"},
@@ -166,7 +167,8 @@ func TestLoadRefuses(t *testing.T) {
 		{"text for a number", "", "MUSTER_SHARDS=many", nil,
 			[]string{"setting shards (environment MUSTER_SHARDS)", "whole number"}},
 		{"list of numbers", `tls-names = [1]`, "", nil, []string{"setting tls-names", "must be a list of strings"}},
-		{"duration without a unit", "", "MUSTER_HISTORY_RETENTION=30", nil, []string{"setting history-retention", "30d"}},
+		{"duration without a unit", "", "MUSTER_HISTORY_RETENTION=30", nil,
+			[]string{"setting history-retention", "30d"}},
 		{"out of range", "", "", map[string]string{"shards": "257"},
 			[]string{"setting shards (flag --shards)", "between 0 and 256"}},
 		{"duration out of range", "", "", map[string]string{"clock-skew": "2d"},
