@@ -17,9 +17,9 @@ import (
 	"github.com/muster-gg/muster/internal/mustertest"
 )
 
-// TestResources makes the calls of a tool that declares resources, with the SDK for Go: it creates a build from a bucket,
-// a fleet, an alias and a queue, reads them back, changes and destroys them. Such a tool compares what it reads with what
-// it wrote. None is run here: this is no promise for one.
+// TestResources makes the calls of a tool that declares resources, with the SDK for Go: it creates a build from a
+// bucket, a fleet, an alias and a queue, reads them back, changes and destroys them. Such a tool compares what it reads
+// with what it wrote. None is run here: this is no promise for one.
 func TestResources(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
