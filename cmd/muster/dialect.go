@@ -24,8 +24,8 @@ var (
 		"Get-Content -Raw -Encoding utf8 -LiteralPath %s | Invoke-Expression"}
 )
 
-// userDialect returns the dialect of the user's shell. shell is the variable SHELL, which Git Bash sets on Windows, too,
-// and PowerShell does not.
+// userDialect returns the dialect of the user's shell. shell is the variable SHELL, which Git Bash sets on Windows,
+// too, and PowerShell does not.
 func userDialect(goos, shell string) dialect {
 	switch name := filepath.Base(shell); {
 	case name == "fish":
