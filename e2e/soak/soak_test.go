@@ -30,7 +30,8 @@ var (
 // warm-up: what has ended stays in memory for seconds, and journals are cut
 // every few thousand records.
 var forgetful = []string{
-	"--session-retention", "5s", "--process-retention", "30s", "--snapshot-every", "2000", "--reservation-timeout", "2s",
+	"--session-retention", "5s", "--process-retention", "30s", "--snapshot-every", "2000",
+	"--reservation-timeout", "2s",
 	"--process-grace", "5s",
 }
 
