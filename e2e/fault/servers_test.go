@@ -149,8 +149,13 @@ func (p *process) tell(action history.Action, s *seat, request func(context.Cont
 	op := t.history.Begin(history.Operation{Session: p.GameSessionID(), Action: action, Players: []string{s.player}})
 	err := request(t.ctx)
 	outcome, fault := calls.OutcomeOf(err)
+	if outcome == calls.Refused && p.isEnding() {
+		// It may have happened. A node that ends before it answers has the request sent again, to another node, which
+		// refuses it after the end of the process.
+		outcome = calls.Unanswered
+	}
 	t.note(op, outcome, fault, nil)
-	if outcome == calls.Refused && !p.isEnding() {
+	if outcome == calls.Refused {
 		t.found.Lost("%s of process %s was refused: %v", action, p.name(), err)
 	}
 }
