@@ -59,7 +59,8 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// TestShellsRead has the shells of this machine read what is written for them.
+// TestShellsRead has bash, and the other shells that this machine has, read what is written for them. The forms of all
+// are in the tables above.
 func TestShellsRead(t *testing.T) {
 	const value = "it's ‘$HOME’ \\ \"`x`\" é\nand more"
 	env := filepath.Join(t.TempDir(), "it's here", "muster.env")
@@ -70,11 +71,11 @@ func TestShellsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, d := range map[string]dialect{"bash": posix, "fish": fish, "pwsh": powerShell} {
+		shell, err := exec.LookPath(name)
+		if err != nil && name != "bash" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
-			shell, err := exec.LookPath(name)
-			if err != nil {
-				t.Skip("not installed")
-			}
 			printed, err := exec.CommandContext(t.Context(), shell, "-c",
 				d.read(env)+"\n"+`printf '%s|' "$MUSTER_TEST"`).Output()
 			if d.suffix == powerShell.suffix {

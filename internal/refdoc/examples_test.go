@@ -2,12 +2,8 @@ package refdoc
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/muster-gg/muster/gameserver"
@@ -37,7 +33,7 @@ func methods(of reflect.Type) (names []string) {
 
 func wantUses(t *testing.T, program, of string, except, names []string) {
 	t.Helper()
-	used := uses(t, filepath.Join("../../examples", program))
+	used := uses(t, "examples/"+program)
 	for _, name := range names {
 		if !used[of+"."+name] && !slices.Contains(except, name) {
 			t.Errorf("examples/%s does not use %s.%s", program, of, name)
@@ -49,18 +45,7 @@ func wantUses(t *testing.T, program, of string, except, names []string) {
 // "host.Close" for r.host.Close, "SessionCallbacks.OnDestroySessionEnd".
 func uses(t *testing.T, program string) map[string]bool {
 	used := make(map[string]bool)
-	files, err := filepath.Glob(program + "/*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, file := range parsed(t, program) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:

@@ -24,18 +24,7 @@ func TestSurface(t *testing.T) {
 	total, list := 0, ""
 	for _, dir := range libraries {
 		n := 0
-		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s has no files: %v", dir, err)
-		}
-		for _, name := range files {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, file := range parsed(t, dir) {
 			for _, d := range file.Decls {
 				n += exported(d)
 			}
@@ -46,6 +35,26 @@ func TestSurface(t *testing.T) {
 	if total > maxExported {
 		t.Errorf("the libraries export %d identifiers, at most %d are allowed:%s", total, maxExported, list)
 	}
+}
+
+// parsed returns the syntax of a package's files, without its tests.
+func parsed(t *testing.T, dir string) (all []*ast.File) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has no files: %v", dir, err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, file)
+	}
+	return all
 }
 
 // exported counts the exported identifiers of a declaration.

@@ -89,7 +89,7 @@ func (t *target) imageConfig() *v1.ConfigFile {
 }
 
 // rootCertificates returns Mozilla's root certificates in PEM, without those that are trusted only for certificates up
-// to some date: PEM cannot say so.
+// to some date: PEM has no field for that.
 func rootCertificates() (out []byte) {
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
