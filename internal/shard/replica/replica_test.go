@@ -263,6 +263,13 @@ func (p peer) Barrier(done func(uint64, error)) {
 
 func always() bool { return true }
 
+// newLease returns a lease that is valid until the test stores false.
+func newLease() *atomic.Bool {
+	lease := new(atomic.Bool)
+	lease.Store(true)
+	return lease
+}
+
 func (n *node) mustAdd(t *testing.T, name string, by, want int) {
 	t.Helper()
 	got, err := n.Do(t.Context(), add{name, by})
@@ -564,8 +571,8 @@ func TestRandomTenures(t *testing.T) {
 
 func randomTenures(t *testing.T, random *rand.Rand) {
 	c := newCluster(t, 3)
-	owner := c.nodes[0]
-	owner.own(always)
+	owner, lease := c.nodes[0], newLease()
+	owner.own(lease.Load)
 	var mu sync.Mutex
 	done, unknown := 0, 0
 	var waiting sync.WaitGroup
@@ -596,12 +603,14 @@ func randomTenures(t *testing.T, random *rand.Rand) {
 		switch random.IntN(6) {
 		case 0: // handed over
 			owner.giveUp()
-			owner = c.nodes[random.IntN(3)]
-			owner.own(always)
-		case 1: // stolen
+			owner, lease = c.nodes[random.IntN(3)], newLease()
+			owner.own(lease.Load)
+		case 1: // the lease expires, and another node owns before the owner notices it
 			next := c.nodes[random.IntN(3)]
 			if next != owner {
-				next.own(always)
+				lease.Store(false) // first: two valid leases never exist
+				lease = newLease()
+				next.own(lease.Load)
 				owner.over()
 				owner = next
 			}
