@@ -62,6 +62,10 @@ type Config struct {
 	// which clients retry. nil: always.
 	Allow func(operation, principal string) bool
 
+	// Inject is called before an admitted call is carried out. An error is its answer. With lose the call is carried
+	// out, and the connection closed without an answer. nil: does nothing. It is for tests of clients.
+	Inject func(ctx context.Context, operation string) (lose bool, err error)
+
 	// Enter admits a call, and Leave ends it. Enter is called with the complete request, before its signature is
 	// verified, and may wait briefly. If it returns false, the answer is a ThrottlingException. nil: admits all calls.
 	Enter func() bool
@@ -102,6 +106,7 @@ type Endpoint struct {
 	ready    func(context.Context) bool
 	attach   func(context.Context, Call) context.Context
 	allow    func(operation, principal string) bool
+	inject   func(ctx context.Context, operation string) (lose bool, err error)
 	enter    func() bool
 	leave    func()
 	bodies   *listen.Budget
@@ -117,8 +122,8 @@ func New(c Config) (*Endpoint, error) {
 	e := &Endpoint{
 		handlers: make(map[string]bound, len(c.Handlers)), access: c.Access, resolver: c.Resolver,
 		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew, Open: c.Open}),
-		clock:    c.Clock, log: c.Log, ready: c.Ready, attach: c.Attach, allow: c.Allow, enter: c.Enter, leave: c.Leave,
-		bodies: c.Bodies, observe: c.Observe,
+		clock:    c.Clock, log: c.Log, ready: c.Ready, attach: c.Attach, allow: c.Allow, inject: c.Inject,
+		enter: c.Enter, leave: c.Leave, bodies: c.Bodies, observe: c.Observe,
 	}
 	for _, h := range c.Handlers {
 		if _, twice := e.handlers[h.Info.Name]; twice {
@@ -146,6 +151,9 @@ func (e *Endpoint) setDefaults() {
 	}
 	if e.allow == nil {
 		e.allow = func(string, string) bool { return true }
+	}
+	if e.inject == nil {
+		e.inject = func(context.Context, string) (bool, error) { return false, nil }
 	}
 	if e.enter == nil || e.leave == nil {
 		e.enter, e.leave = func() bool { return true }, func() {}

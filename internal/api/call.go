@@ -22,6 +22,7 @@ type call struct {
 	handler   bound  // Info is nil until the operation is known
 	principal string // "" until the signature is verified
 	bytesIn   int
+	lost      bool // its answer is not sent
 	input     wire.Request
 
 	// Of a call that policies decide, or that is recorded.

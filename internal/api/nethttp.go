@@ -56,6 +56,9 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err := e.readBody(in, conn, r, &request)
 		return in.in, err
 	}, a)
+	if a.Dropped() {
+		panic(http.ErrAbortHandler) // closes the connection
+	}
 	h := w.Header()
 	for _, f := range a.Header {
 		h[f.Name] = []string{f.Value}

@@ -29,6 +29,9 @@ func (e *Endpoint) call(ctx context.Context, r *listen.Request, read func() ([]b
 	end := e.clock.Now()
 	e.record(c, f)
 	e.answer(a, c, f, end)
+	if c.lost {
+		a.Drop()
+	}
 	e.report(ctx, c, f, end.Sub(start), len(a.Body()))
 }
 
@@ -78,6 +81,9 @@ func (e *Endpoint) serve(ctx context.Context, c *call, a *listen.Answer) error {
 	}
 	if !e.allow(c.operation(), c.principal) {
 		return tooOften(c)
+	}
+	if c.lost, err = e.inject(ctx, c.operation()); err != nil {
+		return err
 	}
 	ctx = e.attach(ctx, Call{Caller: caller, Invocation: c.request.Header.Get("Amz-Sdk-Invocation-Id"),
 		URL: urlOf(c.request.Host, c.request.Client.TLS)})

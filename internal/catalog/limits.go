@@ -72,3 +72,13 @@ func DefaultLimits() Limits {
 		ScalingPoliciesPerFleet:   50,
 	}
 }
+
+// GameLiftLimits returns limits that are those of an AWS account, where AWS has one. Source: API reference, "Service
+// quotas".
+func GameLiftLimits() Limits {
+	l := DefaultLimits()
+	l.Locations, l.Fleets, l.LocationsPerFleet, l.ComputesPerFleet = 20, 10, 4, 100
+	l.Aliases, l.Queues, l.MatchmakingConfigurations = 100, 20, 100
+	l.SessionsPerCreator, l.CreatorPeriodMinutes, l.Builds = 10, 60, 1000
+	return l
+}

@@ -111,6 +111,8 @@ type Process struct {
 	Log *slog.Logger
 	// Clock for all deadlines; nil: the system's. Tests set a fake one.
 	Clock clockwork.Clock
+	// Test makes the service one for tests; nil: it is none. Clock is the kit's then.
+	Test TestKit
 	// Environ (NAME=value) has the OTEL_* variables, which have the metrics pushed to a collector; nil: no push.
 	Environ []string
 	// SettingOrigins are the sources of the values, as Load returns them, for people who ask the service; nil: unknown.

@@ -29,7 +29,8 @@ func TestDefaultsAreValid(t *testing.T) {
 }
 
 // ofPrograms are the fields that programs set.
-var ofPrograms = []string{"Clock", "Environ", "Keys", "Log", "Ready", "PasswordHasher", "SettingOrigins"}
+var ofPrograms = []string{"Clock", "Environ", "Keys", "Log", "Ready", "PasswordHasher", "SettingOrigins",
+	"Test"}
 
 // fields counts the fields of a struct that operators set.
 func fields(of reflect.Type) (n int) {

@@ -45,6 +45,9 @@ func fail(code Code, format string, args ...any) error {
 // invalid returns a failure that names a field or parameter.
 func invalid(format string, args ...any) error { return fail(InvalidRequest, format, args...) }
 
+// CodeOf returns the code for an exception of the API. It is for handlers in front of a Gateway.
+func CodeOf(kind fault.Kind) Code { return codeOf(kind, SessionNotFound, RequestConflict) }
+
 // codeOf returns the code for an exception of the API. The codes of NotFoundException and ConflictException depend on
 // the call, so the caller gives them.
 func codeOf(kind fault.Kind, notFound, conflict Code) Code {

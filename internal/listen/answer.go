@@ -39,6 +39,12 @@ func (a *Answer) Release() {
 // Add adds a field to the head.
 func (a *Answer) Add(name, value string) { a.Header = append(a.Header, Field{name, value}) }
 
+// Drop has the connection closed without the answer. Dropped reports that.
+func (a *Answer) Drop() { a.Status = 0 }
+
+// Dropped reports whether the answer is not sent.
+func (a *Answer) Dropped() bool { return a.Status == 0 }
+
 // Buffer returns the buffer to which the body is appended. Its present contents must not be changed.
 func (a *Answer) Buffer() *[]byte { return &a.buf }
 

@@ -217,7 +217,9 @@ func (c *conn) respond(ctx context.Context) decision {
 	}
 	c.watch.begin(c)
 	c.server.handler.Answer(ctx, &c.request, a)
-	c.watch.end(c)
+	if c.watch.end(c); a.Dropped() {
+		return end
+	}
 	c.limitWrite()
 	last := c.server.stopping.Load()
 	if _, err := c.nc.Write(a.wire(last)); err != nil || last {

@@ -27,6 +27,7 @@ import (
 	"github.com/muster-gg/muster/internal/signin"
 	"github.com/muster-gg/muster/internal/signin/query"
 	"github.com/muster-gg/muster/internal/telemetry"
+	"github.com/muster-gg/muster/internal/testkit"
 )
 
 // openGateway opens the session gateway, if it is enabled. It is the last part, so no later failure has to close it.
@@ -40,7 +41,7 @@ func (s *service) openGateway(ctx context.Context) (err error) {
 		service: plane, queues: plane, matchmaking: plane, region: s.cfg.Region, secret: gatewaySecret(s.secret),
 		tls: s.listening(), limits: s.limits,
 		metrics: s.metrics.Registry(), scrape: scrape, begun: s.awaitReady, ready: plane.Ready,
-		clock: s.cfg.Clock, log: s.cfg.Log,
+		clock: s.cfg.Clock, test: s.cfg.Test, log: s.cfg.Log,
 	})
 	return err
 }
@@ -58,12 +59,13 @@ func (s *service) openEndpoints(context.Context) error {
 		Attach: func(ctx context.Context, c api.Call) context.Context {
 			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation, URL: c.URL})
 		},
-		Allow: throttle.allow, Enter: calls.enter, Leave: calls.leave,
+		Allow: s.quotas(throttle.allow), Inject: s.injected(), Enter: calls.enter, Leave: calls.leave,
 		Bodies: bodies, Observe: s.metrics.Call,
 	})
 	if err != nil {
 		return err
 	}
+	s.api = handler
 	s.watch = cloudwatch.New(cloudwatch.Config{
 		Store: s.recorder.Store, Access: s.plane, Account: s.cfg.Account, Skew: s.cfg.ClockSkew, Open: s.cfg.Local(),
 		Ready: s.awaitReady, Allow: throttle.allow, Enter: calls.enter, Leave: calls.leave,
@@ -233,6 +235,10 @@ func (s *service) routes(calls http.Handler) http.Handler {
 	if s.scrapes != nil {
 		delete(pages, "/metrics")
 	}
+	var tests http.Handler
+	if s.cfg.Test != nil {
+		tests = s.cfg.Test.Handler()
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, ok := pages[r.URL.Path]
 		switch {
@@ -248,6 +254,8 @@ func (s *service) routes(calls http.Handler) http.Handler {
 			s.console.ServeHTTP(w, r)
 		case query.Matches(r):
 			s.query.ServeHTTP(w, r)
+		case tests != nil && testkit.Matches(r):
+			tests.ServeHTTP(w, r)
 		case operator.Matches(r):
 			s.operator.ServeHTTP(w, r)
 		case processlogs.Matches(r):

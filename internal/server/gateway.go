@@ -54,6 +54,7 @@ type gatewayParts struct {
 	begun       func(context.Context) bool // waits until requests can be answered; may be nil
 	ready       func(context.Context) error
 	clock       clockwork.Clock
+	test        config.TestKit // nil: the service is none for tests
 	log         *slog.Logger
 }
 
@@ -71,7 +72,7 @@ func newGatewayHandler(c *config.Gateway, p *gatewayParts) (*GatewayHandler, err
 	if g.gateway, err = newSessionGateway(c, p, g.guard, counters); err != nil {
 		return nil, fmt.Errorf("session gateway: %w", err)
 	}
-	g.Handler = g.guard.Wrap(whenReady(p.begun, forPlayer(g.gateway.Handler())))
+	g.Handler = g.guard.Wrap(whenReady(p.begun, injecting(p.test, forPlayer(g.gateway.Handler()))))
 	return g, nil
 }
 

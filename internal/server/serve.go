@@ -49,6 +49,9 @@ func (s *service) serve(ctx context.Context) error {
 	group.Go(func() error {
 		<-ctx.Done()
 		defer stopPlane()
+		if s.cfg.Test != nil {
+			s.cfg.Test.Close()
+		}
 		s.transferShards()
 		err := s.closeEndpoints()
 		s.leave()
@@ -92,6 +95,7 @@ func (s *service) announce(ctx context.Context) error {
 	e := s.endpoints(key)
 	s.cfg.Log.Info("muster is ready", "http", e.HTTP, "gateway", e.Gateway, "region", e.Region,
 		"access_key", e.AccessKey, "access_key_is_new", created)
+	s.attachTests(e)
 	if s.cfg.Ready != nil {
 		s.cfg.Ready(e)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/capacity"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/cloudwatch"
@@ -76,6 +77,9 @@ func run(ctx context.Context, cfg config.Config) (err error) {
 		return err
 	}
 	complete(&cfg.Process)
+	if cfg.Test != nil {
+		cfg.ClockSkew = testSkew
+	}
 	lines := logring.New(cfg.Clock.Now())
 	least := slog.LevelInfo
 	if cfg.LogLevel == "debug" { // the handler of muster dev takes these lines whatever the level is
@@ -190,6 +194,7 @@ type service struct {
 	operator    *operator.Handler
 	watch       *cloudwatch.Handler
 	s3          *s3.Handler
+	api         *api.Endpoint
 	calls       *listen.Server
 	http        *http.Server    // for all but plain API calls
 	gateway     *sessionGateway // nil: off
@@ -377,7 +382,11 @@ func coreSettings(c *config.Config) region.Settings {
 	f.HealthInterval = c.HealthInterval
 	f.HealthMisses = c.HealthMisses
 	f.TerminationGrace = c.TerminationGrace
-	return region.Settings{Fleet: f, Catalog: catalog.DefaultLimits()}
+	limits := catalog.DefaultLimits()
+	if c.Test != nil && c.Test.EmulatesQuotas() {
+		limits = catalog.GameLiftLimits()
+	}
+	return region.Settings{Fleet: f, Catalog: limits}
 }
 
 // openWebhooks returns the configuration of webhooks; nil if there are none.

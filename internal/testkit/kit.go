@@ -1,0 +1,126 @@
+package testkit
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/muster-gg/muster/internal/config"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+// A Kit is the test equipment of one service. It is a config.TestKit.
+type Kit struct {
+	Clock *Clock
+
+	faults faults
+	quotas *quotas // nil: GameLift's are not emulated
+
+	advancing sync.Mutex
+	beat      time.Duration // advanced since the last health reports
+
+	mu      sync.Mutex
+	service *config.TestedService // nil until it is ready
+	servers servers
+}
+
+// New returns equipment for a service that is not started yet.
+func New() *Kit {
+	return &Kit{Clock: NewClock(), servers: servers{running: map[string]*server{}}}
+}
+
+// EmulateQuotas has the service keep GameLift's limits of resources and rates of calls. Call it before the service
+// starts.
+func (k *Kit) EmulateQuotas() { k.quotas = &quotas{clock: k.Clock, used: map[string]*rate.Limiter{}} }
+
+// EmulatesQuotas implements config.TestKit.
+func (k *Kit) EmulatesQuotas() bool { return k.quotas != nil }
+
+// Attach implements config.TestKit.
+func (k *Kit) Attach(s config.TestedService) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.service = &s
+}
+
+func (k *Kit) attached() (*config.TestedService, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.service == nil {
+		return nil, fault.New(fault.ServiceUnavailable, "The service is starting. Try again.")
+	}
+	return k.service, nil
+}
+
+// Close closes the game servers.
+func (k *Kit) Close() { k.servers.close() }
+
+// Call implements config.TestKit.
+func (k *Kit) Call(ctx context.Context, operation string) (lose bool, err error) {
+	if f, ok := k.faults.take(operation); ok {
+		return f.apply(ctx, k.Clock)
+	}
+	return false, nil
+}
+
+// Allow implements config.TestKit.
+func (k *Kit) Allow(operation string) bool { return k.quotas == nil || k.quotas.allow(operation) }
+
+// Fail has calls go wrong. InvalidRequest, LimitExceeded.
+func (k *Kit) Fail(f Fault) error { return k.faults.add(f) }
+
+// ClearFaults forgets the faults that are left.
+func (k *Kit) ClearFaults() { k.faults.clear() }
+
+const (
+	maxAdvance = 7 * 24 * time.Hour
+
+	// advanceStep is less than what a shard takes for a pause of its process, after which it would extend deadlines.
+	advanceStep = time.Second
+
+	// advanceRest is what the drivers of placements and matchmaking have of real time in each step.
+	advanceRest = time.Millisecond
+
+	// beatEvery is less than the interval of health reports.
+	beatEvery = 30 * time.Second
+)
+
+// Advance moves the clock of the service forward, in steps of a second, and has everything happen that is due meanwhile.
+// Connected game servers count as healthy. InvalidRequest for a time that is not positive, or longer than a week.
+func (k *Kit) Advance(ctx context.Context, d time.Duration) error {
+	if d <= 0 || d > maxAdvance {
+		return fault.New(fault.InvalidRequest, "The clock cannot advance by %s: use more than 0 and at most %s.", d, maxAdvance)
+	}
+	s, err := k.attached()
+	if err != nil {
+		return err
+	}
+	k.advancing.Lock()
+	defer k.advancing.Unlock()
+	for d > 0 && err == nil {
+		step := min(d, advanceStep)
+		if k.beat += step; k.beat >= beatEvery {
+			k.beat = 0
+			if err = s.ReportHealth(ctx); err != nil {
+				return err
+			}
+		}
+		k.Clock.Advance(step)
+		d -= step
+		if err = s.Settle(ctx); err == nil {
+			err = rest(ctx)
+		}
+	}
+	return err
+}
+
+func rest(ctx context.Context) error {
+	select {
+	case <-time.After(advanceRest):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
