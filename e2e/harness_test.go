@@ -22,8 +22,8 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/e2e/clients"
-	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

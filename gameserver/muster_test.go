@@ -14,7 +14,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/gameserver"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // TestSignedProcessKeepsItsURL has a process sign in with an access key over ws://,

@@ -12,8 +12,9 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/muster-gg/muster"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/internal/mustertest/lambdatest"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 func TestMain(m *testing.M) {
@@ -34,7 +35,7 @@ const (
 func TestFunction(t *testing.T) {
 	service := mustertest.Start(t, func(c *muster.Config) { c.Region = "eu-central-1" })
 	service.Launch(service.Compute(service.Fleet(location), location, "pc"), 7777)
-	f := &function{T: t, Lambda: mustertest.StartLambda(t)}
+	f := &function{T: t, Lambda: lambdatest.Start(t)}
 	f.Start(t, []string{
 		"AWS_ACCESS_KEY_ID=" + service.AccessKey, "AWS_SECRET_ACCESS_KEY=" + service.SecretKey,
 		"AWS_REGION=" + service.Region,
@@ -71,7 +72,7 @@ func TestFunction(t *testing.T) {
 // A function is the program under test.
 type function struct {
 	*testing.T
-	*mustertest.Lambda
+	*lambdatest.Lambda
 }
 
 // ask has API Gateway pass a request on, of a REST API in the stage Prod.

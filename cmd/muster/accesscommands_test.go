@@ -17,7 +17,7 @@ import (
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/control/audit"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // rootEnviron is the environment of whoever has the root key.

@@ -18,6 +18,7 @@ import (
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/atomicfile"
 	"github.com/muster-gg/muster/internal/server"
+	"github.com/muster-gg/muster/internal/testkit"
 )
 
 func (a *app) devCommand() *cobra.Command {
@@ -38,10 +39,15 @@ The service is ready when it has written muster.env in its data directory: expor
 lines for a shell, removed when the service stops. The same lines go to standard
 output, with the secret only if that is a terminal. muster.fish and muster.ps1
 beside it are the same for fish and PowerShell. aws-profile in the data directory
-is an AWS configuration file with the profile "muster".`,
+is an AWS configuration file with the profile "muster".
+
+With --test it is a service for automated tests, without game servers or a machine
+of its own: requests below /v1/test/ create fleets with game servers, move the
+clock forward, and have calls fail. Its data is temporary, unless --data is set.`,
 		Example: `  muster dev
   ` + sourceDev() + `; aws gamelift list-fleets
-  muster dev --data /tmp/match --listen 127.0.0.1:0 --no-sample`,
+  muster dev --data /tmp/match --listen 127.0.0.1:0 --no-sample
+  muster dev --test --listen 127.0.0.1:0 --gateway-listen 127.0.0.1:0 --env-file muster.env`,
 		Args: cobra.NoArgs,
 	}
 	load := a.addSettings(command, devDefaults())
@@ -49,6 +55,9 @@ is an AWS configuration file with the profile "muster".`,
 	command.Flags().BoolVar(&d.alone, "no-machine", false, "do not join the region with this machine")
 	command.Flags().IntVar(&d.samples, "sample-servers", 3, "number of sample game servers")
 	command.Flags().BoolVar(&d.quiet, "quiet", false, "do not write a line for each call, game session and player")
+	command.Flags().BoolVar(&d.test, "test", false, "be a service for automated tests, see above")
+	command.Flags().BoolVar(&d.quotas, "gamelift-quotas", false,
+		"with --test, refuse what exceeds the quotas of a new AWS account")
 	d.printSecret = addPrintSecret(command)
 	command.Flags().StringVar(&d.envFile, "env-file", "", "file for the export lines (default DATA/"+envFile+")")
 	command.RunE = func(command *cobra.Command, _ []string) (err error) {
@@ -58,6 +67,16 @@ is an AWS configuration file with the profile "muster".`,
 		if d.samples < 1 || d.samples > maxSamples {
 			return &misuseError{fmt.Errorf("--sample-servers is %d: must be 1 to %d, or use --no-sample",
 				d.samples, maxSamples)}
+		}
+		if d.quotas && !d.test {
+			return &misuseError{errors.New("--gamelift-quotas needs --test")}
+		}
+		if d.test {
+			end, err := d.forTests(command.Flags().Changed("data"))
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, end()) }()
 		}
 		if d.envFile == "" {
 			d.envFile = filepath.Join(d.config.Data, envFile)
@@ -99,9 +118,29 @@ type development struct {
 	alone    bool // no machine joins
 	samples  int  // sample game servers
 	quiet    bool
+	test     bool // requests of tests are answered
+	quotas   bool // GameLift's are emulated
 	talker   *talker // nil: quiet
 
 	printSecret *bool
+}
+
+// forTests makes the service one for tests, and returns what removes its data; nothing is removed if the data directory
+// was given.
+func (d *development) forTests(given bool) (end func() error, err error) {
+	kit := testkit.New()
+	if d.quotas {
+		kit.EmulateQuotas()
+	}
+	d.config.Test, d.config.Clock = kit, kit.Clock
+	d.noSample, d.alone = true, true
+	if given {
+		return func() error { return nil }, nil
+	}
+	if d.config.Data, err = os.MkdirTemp("", "muster-test-"); err != nil {
+		return nil, err
+	}
+	return func() error { return os.RemoveAll(d.config.Data) }, nil
 }
 
 // run locks the data directory and serves until ctx ends. It first removes a muster.env left by a killed run, because
@@ -249,6 +288,19 @@ func (d *development) announce(e muster.Endpoints, fleet string) error {
 
 func (d *development) welcome(e muster.Endpoints, fleet, profile string) string {
 	shell := userDialect(runtime.GOOS, d.getenv("SHELL"))
+	if d.test {
+		return fmt.Sprintf(`
+Muster is ready for tests. Ctrl-C stops it.
+
+  console        %s/console/
+  AWS API        %s
+  game servers   %s  %s
+  game clients   %s
+  tests          %s/v1/test
+  environment    %s
+
+`, e.HTTP, e.HTTP, e.WS, e.WSS, cmp.Or(e.Gateway, "the session gateway is off"), e.HTTP, shell.read(d.envFile))
+	}
 	text := fmt.Sprintf(`
 Muster is ready. Ctrl-C stops it.
 

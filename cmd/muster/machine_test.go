@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/control"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // A cable is a TCP proxy whose connections a test can cut.

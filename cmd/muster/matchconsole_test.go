@@ -13,7 +13,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/matcher/matchsim"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // crowded has more tickets within the distance than a batch takes, if all come at once: the figures are others with

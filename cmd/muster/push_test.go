@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/control"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // TestPush uploads a directory, and then what has changed in it.

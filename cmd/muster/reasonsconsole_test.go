@@ -15,7 +15,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/control"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // A reasonsRegion is a service whose console and /v1 are compared. Its clock goes on while a test waits.

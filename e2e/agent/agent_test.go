@@ -20,7 +20,7 @@ import (
 
 	"github.com/muster-gg/muster/e2e/binary"
 	"github.com/muster-gg/muster/e2e/child"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 var (

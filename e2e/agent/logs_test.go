@@ -20,7 +20,7 @@ import (
 
 	"github.com/muster-gg/muster/e2e/clients"
 	"github.com/muster-gg/muster/gameserver"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // logGame is the first argument of this program as a game server that writes logs.

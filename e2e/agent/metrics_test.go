@@ -14,7 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // measuringGame sends what server SDK 5 sends, by the variables that the agent gives it, and waits to be ended.

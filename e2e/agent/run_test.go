@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 
 	"github.com/muster-gg/muster/e2e/child"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // game is a game without SDK: it is ready after a line, shows its game session, and exits with 7.

@@ -18,7 +18,7 @@ import (
 	"github.com/muster-gg/muster/e2e/browser"
 	"github.com/muster-gg/muster/e2e/people"
 	"github.com/muster-gg/muster/gameserver"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // hostile is a text that attacks a page, in the name of a fleet and of its game sessions.

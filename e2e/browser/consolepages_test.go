@@ -11,7 +11,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/e2e/people"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // hostilePlayer is the id of a player that attacks pages: markup, marks that turn the direction of text, and length.

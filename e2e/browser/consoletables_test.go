@@ -9,7 +9,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/e2e/people"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // TestConsoleTables: a new row waits behind a button while the keyboard is in the table, and a list is saved as a view.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/chromedp/cdproto/input"
 
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // at is an expression for the place in the first element of a selector, by shares of its width and height.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/e2e/people"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // TestConsoleGraphs uses the graphs of a fleet with the mouse: the cross-hair through all of them, zooming by dragging,

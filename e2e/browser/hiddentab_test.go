@@ -15,7 +15,7 @@ import (
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/e2e/browser"
 	"github.com/muster-gg/muster/e2e/people"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // TestConsoleHidden: a hidden page has no stream open, and shows what has changed when it is visible again.

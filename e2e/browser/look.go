@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/muster-gg/muster/e2e/clients"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // A Look is which colours a person has chosen.

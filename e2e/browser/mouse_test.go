@@ -14,7 +14,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/e2e/people"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // click clicks what leads to another page.

@@ -25,7 +25,7 @@ import (
 	"github.com/muster-gg/muster/gameserver"
 	"github.com/muster-gg/muster/internal/agent/machine"
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // A liveRegion is a service with two fleets, in which people play. Its clock runs as the system's does, and jumps, so

@@ -10,7 +10,7 @@ import (
 
 	"github.com/muster-gg/muster/e2e/browser"
 	"github.com/muster-gg/muster/e2e/people"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 func TestMain(m *testing.M) { browser.Main(m) }

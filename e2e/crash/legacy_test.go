@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/muster-gg/muster/e2e/child"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // TestKillWithOldServers kills the service while game servers on server SDK 3 host game sessions. They reconnect by

@@ -32,7 +32,7 @@ import (
 	"github.com/muster-gg/muster/gameserver"
 	"github.com/muster-gg/muster/internal/agent/machine"
 	"github.com/muster-gg/muster/internal/agent/machine/protocol"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 var machineCount = flag.Int("machines", 1000, "machines of BenchmarkMachines, with four instances each")

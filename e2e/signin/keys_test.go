@@ -11,7 +11,7 @@ import (
 
 	"github.com/muster-gg/muster/e2e/child"
 	"github.com/muster-gg/muster/e2e/clients"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // rootEnviron is the environment of clients with the root key.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 
-	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 var protocols = []string{jsonProtocol, cborProtocol}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // TestTrustedProxies holds that X-Forwarded-For changes the address of a client for policies, the audit trail and the

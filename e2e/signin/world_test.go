@@ -27,7 +27,7 @@ import (
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/e2e/binary"
 	"github.com/muster-gg/muster/e2e/people"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // account is the default account of a region.

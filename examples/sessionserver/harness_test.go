@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
 	"github.com/muster-gg/muster/gameserver"
-	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // asGameServer makes the test's binary be the game server.

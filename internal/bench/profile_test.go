@@ -13,8 +13,8 @@ import (
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/listen/sigv4"
-	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

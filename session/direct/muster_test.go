@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
 	"github.com/muster-gg/muster/gameserver"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/direct"
 )

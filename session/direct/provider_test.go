@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/direct"
 )

@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	aws "github.com/aws/aws-lambda-go/lambda"
 
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/internal/mustertest/lambdatest"
 	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
@@ -370,7 +370,7 @@ func TestConfigIsChecked(t *testing.T) {
 
 // TestAsFunction runs this program as a function, with the loop of aws-lambda-go.
 func TestAsFunction(t *testing.T) {
-	runtime := mustertest.StartLambda(t)
+	runtime := lambdatest.Start(t)
 	runtime.Start(t, []string{asFunction + "=1"}, os.Args[0])
 	for i := range 3 {
 		result := runtime.Invoke(t, httpAPI(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = fmt.Sprint("/", i) }))

@@ -13,7 +13,7 @@ import (
 	"github.com/muster-gg/muster/gameserver"
 	"github.com/muster-gg/muster/internal/gateway"
 	"github.com/muster-gg/muster/internal/gateway/remote"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 
 	"github.com/muster-gg/muster/internal/gateway"
 	"github.com/muster-gg/muster/internal/gateway/remote"
-	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // TestAgainstMuster goes through the life of a game session over a real port.

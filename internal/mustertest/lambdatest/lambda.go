@@ -1,4 +1,5 @@
-package mustertest
+// Package lambdatest runs AWS Lambda functions in tests.
+package lambdatest
 
 import (
 	"encoding/json"
@@ -18,6 +19,9 @@ import (
 // invocations is the path that functions call. Source: Lambda developer guide, "Using the Lambda runtime API", version
 // 2018-06-01.
 const invocations = "/2018-06-01/runtime/invocation/"
+
+// patience is how long a function may take, on a busy machine.
+const patience = time.Minute
 
 // A Lambda is the HTTP interface from which an AWS Lambda function receives its events, and to which it returns its
 // answers, one at a time.
@@ -43,8 +47,8 @@ type Result struct {
 	Payload json.RawMessage // its answer, or the error
 }
 
-// StartLambda starts an interface for functions, which ends with the test.
-func StartLambda(t testing.TB) *Lambda {
+// Start starts an interface for functions, which ends with the test.
+func Start(t testing.TB) *Lambda {
 	r := &Lambda{events: make(chan event), quit: make(chan struct{}), waiting: map[string]chan Result{}}
 	r.server = httptest.NewServer(http.HandlerFunc(r.serve))
 	t.Cleanup(func() {
@@ -90,10 +94,10 @@ func (r *Lambda) Invoke(t testing.TB, payload any) Result {
 	answer := make(chan Result, 1)
 	r.waiting[id] = answer
 	r.mu.Unlock()
-	timer := time.NewTimer(Patience)
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case r.events <- event{id, body, time.Now().Add(Patience)}:
+	case r.events <- event{id, body, time.Now().Add(patience)}:
 	case <-timer.C:
 		t.Fatal("the function does not ask for events")
 	}

@@ -1,9 +1,3 @@
-// Package mustertest is what tests share that need a whole service: Muster in the test's process, the client of the AWS
-// SDK for Go, fleets and game servers. All of it ends with the test, in order, and leaves no goroutine or connection
-// behind.
-//
-// What goes wrong ends the test with Fatal, so that only the test's own goroutine may call these functions, Report
-// aside.
 package mustertest
 
 import (
@@ -19,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/testkit"
 )
 
 // Patience is how long a test waits for what must happen, on a busy machine.
@@ -34,6 +29,7 @@ type Service struct {
 	Client *gamelift.Client // of that, without retries: a refusal arrives as it was given
 
 	config muster.Config
+	kit    *testkit.Kit
 	stop   func() // ends the service, once
 }
 
@@ -46,10 +42,12 @@ func Start(t testing.TB, change ...func(*muster.Config)) *Service {
 	config.Data, config.Listen, config.Gateway.Listen = t.TempDir(), "127.0.0.1:0", "127.0.0.1:0"
 	config.Gateway.AddressRate, config.Gateway.PlayerRate, config.Gateway.MaxUnused = 0, 0, 0 // tests share one address
 	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
+	s := &Service{TB: t, Web: &http.Client{Transport: &http.Transport{}}, kit: testkit.New()}
+	config.Test, config.Clock = s.kit, s.kit.Clock
 	for _, f := range change {
 		f(&config)
 	}
-	s := &Service{TB: t, Web: &http.Client{Transport: &http.Transport{}}, config: config}
+	s.config = config
 	s.run()
 	s.AWS = aws.Config{
 		Region: s.Region, BaseEndpoint: &s.HTTP, HTTPClient: s.Web,
