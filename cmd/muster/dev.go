@@ -72,11 +72,11 @@ clock forward, and have calls fail. Its data is temporary, unless --data is set.
 			return &misuseError{errors.New("--gamelift-quotas needs --test")}
 		}
 		if d.test {
-			end, err := d.forTests(command.Flags().Changed("data"))
-			if err != nil {
-				return err
+			remove, failed := d.forTests(command.Flags().Changed("data"))
+			if failed != nil {
+				return failed
 			}
-			defer func() { err = errors.Join(err, end()) }()
+			defer func() { err = errors.Join(err, remove()) }()
 		}
 		if d.envFile == "" {
 			d.envFile = filepath.Join(d.config.Data, envFile)
@@ -118,8 +118,8 @@ type development struct {
 	alone    bool // no machine joins
 	samples  int  // sample game servers
 	quiet    bool
-	test     bool // requests of tests are answered
-	quotas   bool // GameLift's are emulated
+	test     bool    // requests of tests are answered
+	quotas   bool    // GameLift's are emulated
 	talker   *talker // nil: quiet
 
 	printSecret *bool
@@ -127,7 +127,7 @@ type development struct {
 
 // forTests makes the service one for tests, and returns what removes its data; nothing is removed if the data directory
 // was given.
-func (d *development) forTests(given bool) (end func() error, err error) {
+func (d *development) forTests(given bool) (remove func() error, err error) {
 	kit := testkit.New()
 	if d.quotas {
 		kit.EmulateQuotas()

@@ -169,6 +169,52 @@ func TestNewerDataDirectory(t *testing.T) {
 	}
 }
 
+// With --test the service has test equipment and temporary data, and nothing of its own runs in it.
+func TestDevForTests(t *testing.T) {
+	for _, c := range []struct {
+		args    []string
+		quotas  bool
+		data    string // that is kept; "": temporary
+		refused string
+	}{
+		{args: []string{"--test"}},
+		{args: []string{"--test", "--gamelift-quotas"}, quotas: true},
+		{args: []string{"--test", "--data"}, data: t.TempDir()},
+		{args: []string{"--gamelift-quotas"}, refused: "--gamelift-quotas needs --test"},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		used := ""
+		serve := func(service context.Context, config muster.Config) error {
+			if used = config.Data; config.Test == nil || config.Clock == nil ||
+				config.Test.EmulatesQuotas() != c.quotas {
+				t.Errorf("%q: the service has the equipment %v", c.args, config.Test)
+			}
+			config.Ready(testEndpoints())
+			checkEnvFile(t, service, filepath.Join(config.Data, envFile))
+			cancel()
+			<-service.Done()
+			return nil
+		}
+		if c.data != "" {
+			c.args = append(c.args, c.data)
+		}
+		stderr := &bytes.Buffer{}
+		a := &app{stdout: &bytes.Buffer{}, stderr: stderr, serve: serve}
+		status := a.run(ctx, append([]string{"dev", "--listen", "127.0.0.1:0", "--gateway-listen", ""}, c.args...))
+		cancel()
+		switch _, err := os.Stat(used); {
+		case c.refused != "":
+			if status != exitMisuse || !strings.Contains(stderr.String(), c.refused) {
+				t.Errorf("%q: status %d: %s", c.args, status, stderr)
+			}
+		case status != exitOK || !strings.Contains(stderr.String(), "http://127.0.0.1:9080/v1/test"):
+			t.Errorf("%q: status %d: %s", c.args, status, stderr)
+		case used == c.data != (err == nil):
+			t.Errorf("%q: data in %s: %v", c.args, used, err)
+		}
+	}
+}
+
 func TestDevFailsWithItsService(t *testing.T) {
 	got := executeWith(t, func(context.Context, muster.Config) error { return errors.New("the port is in use") }, nil,
 		"dev", "--data", t.TempDir())
