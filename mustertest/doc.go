@@ -10,8 +10,8 @@
 //		s.Advance(time.Minute) // the reservation has expired
 //	}
 //
-// A test moves the clock of the service with [Service.Advance], has calls fail with [Service.Inject], kills game servers
-// with [Service.Kill], and has the service keep the quotas of GameLift with [GameLiftQuotas]. Programs in other
+// A test moves the clock of the service with [Service.Advance], has calls fail with [Service.Inject], kills game
+// servers with [Service.Kill], and has the service keep the quotas of GameLift with [GameLiftQuotas]. Programs in other
 // languages have the same from "muster dev --test".
 //
 // The service ends with the test, in order, and leaves no goroutine or connection behind. What goes wrong ends the test

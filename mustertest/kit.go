@@ -10,9 +10,7 @@ import (
 // GameLiftQuotas is an argument of Start: the service has the limits of resources and the rates of calls of a new AWS
 // account, and refuses more with LimitExceededException and ThrottlingException.
 func GameLiftQuotas(c *muster.Config) {
-	if kit, ok := c.Test.(*testkit.Kit); ok {
-		kit.EmulateQuotas()
-	}
+	c.Test.EmulateQuotas()
 }
 
 // Now returns the time of the service: the system's, and what Advance has added.
@@ -68,9 +66,9 @@ func (s *Service) ReadyFleet(servers int) ReadyFleet {
 	return ready
 }
 
-// Kill closes the connection of a game server of a ReadyFleet as a crash would; id is that of its process or of its game
-// session. The service ends the process when it has not reconnected within the setting process-grace, 3 minutes and 20
-// seconds.
+// Kill closes the connection of a game server of a ReadyFleet as a crash would; id is that of its process or of its
+// game session. The service ends the process when it has not reconnected within the setting process-grace, 3 minutes
+// and 20 seconds.
 func (s *Service) Kill(id string) {
 	s.Helper()
 	s.must(s.kit.Kill(id))

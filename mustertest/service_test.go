@@ -49,8 +49,8 @@ func playerStatus(t *testing.T, s *mustertest.Service, id string) types.PlayerSe
 		&gamelift.DescribePlayerSessionsInput{PlayerSessionId: &id}).PlayerSessions[0].Status
 }
 
-// Advancing has a reservation expire at its time and not before, and keeps players who have connected, for as long as the
-// game server is connected.
+// Advancing has a reservation expire at its time and not before, and keeps players who have connected, for as long as
+// the game server is connected.
 func TestAdvance(t *testing.T) {
 	s := mustertest.Start(t)
 	_, session := newSession(t, s, 1, 4)
@@ -245,7 +245,8 @@ func TestQuotas(t *testing.T) {
 	s := mustertest.Start(t, mustertest.GameLiftQuotas)
 	create := func() error {
 		_, err := s.Client.CreateFleet(t.Context(), &gamelift.CreateFleetInput{Name: new("f"),
-			ComputeType: types.ComputeTypeAnywhere, Locations: []types.LocationConfiguration{{Location: new("custom-a")}}})
+			ComputeType: types.ComputeTypeAnywhere,
+			Locations:   []types.LocationConfiguration{{Location: new("custom-a")}}})
 		return err
 	}
 	mustertest.Call(t, s.Client.CreateLocation, &gamelift.CreateLocationInput{LocationName: new("custom-a")})

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/testkit"
 )
 
 // Config configures a service. Start from Default, or use Load to read flags, the environment and a file. The zero
@@ -112,7 +114,7 @@ type Process struct {
 	// Clock for all deadlines; nil: the system's. Tests set a fake one.
 	Clock clockwork.Clock
 	// Test makes the service one for tests; nil: it is none. Clock is the kit's then.
-	Test TestKit
+	Test *testkit.Kit
 	// Environ (NAME=value) has the OTEL_* variables, which have the metrics pushed to a collector; nil: no push.
 	Environ []string
 	// SettingOrigins are the sources of the values, as Load returns them, for people who ask the service; nil: unknown.

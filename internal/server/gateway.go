@@ -23,6 +23,7 @@ import (
 	"github.com/muster-gg/muster/internal/gateway/guard"
 	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/telemetry"
+	"github.com/muster-gg/muster/internal/testkit"
 )
 
 // A GatewayHandler is the session gateway without a port.
@@ -54,7 +55,7 @@ type gatewayParts struct {
 	begun       func(context.Context) bool // waits until requests can be answered; may be nil
 	ready       func(context.Context) error
 	clock       clockwork.Clock
-	test        config.TestKit // nil: the service is none for tests
+	test        *testkit.Kit // nil: the service is none for tests
 	log         *slog.Logger
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"github.com/muster-gg/muster/internal/gateway"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
+	"github.com/muster-gg/muster/internal/testkit"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -37,7 +39,7 @@ func (s *service) injected() func(ctx context.Context, operation string) (lose b
 }
 
 // injecting has a service for tests do the same to requests of the session gateway.
-func injecting(kit config.TestKit, next http.Handler) http.Handler {
+func injecting(kit *testkit.Kit, next http.Handler) http.Handler {
 	if kit == nil {
 		return next
 	}
@@ -69,8 +71,8 @@ func (s *service) attachTests(e config.Endpoints) {
 	if s.cfg.Test == nil {
 		return
 	}
-	s.cfg.Test.Attach(config.TestedService{
-		Endpoints: e, TLS: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, // this process
+	s.cfg.Test.Attach(testkit.Service{
+		URL: cmp.Or(e.WS, e.WSS), TLS: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, // this process
 		Invoke: func(ctx context.Context, operation string, body []byte) ([]byte, error) {
 			return s.api.InvokeJSON(ctx, s.plane.LocalIdentity(), access.Origin{}, operation, body)
 		},

@@ -95,8 +95,8 @@ func (k *Kit) Handler() http.Handler {
 		mux.HandleFunc(q.pattern, func(w http.ResponseWriter, r *http.Request) { k.serve(w, r, &q) })
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		write(w, http.StatusNotFound, fault.New(fault.UnknownOperation, "Unknown request %s %.200s. These are known: %s.",
-			r.Method, r.URL.Path, strings.Join(known, ", ")))
+		write(w, http.StatusNotFound, fault.New(fault.UnknownOperation,
+			"Unknown request %s %.200s. These are known: %s.", r.Method, r.URL.Path, strings.Join(known, ", ")))
 	})
 	return mux
 }

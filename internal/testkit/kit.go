@@ -2,16 +2,32 @@ package testkit
 
 import (
 	"context"
+	"crypto/tls"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
-	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// A Kit is the test equipment of one service. It is a config.TestKit.
+// A Service is what a Kit sees of its service.
+type Service struct {
+	URL string      // WebSocket URL for game servers
+	TLS *tls.Config // for that URL
+
+	// Invoke makes a call of the API with the body of a request in JSON. The call is not authenticated, and no fault
+	// and no quota concerns it.
+	Invoke func(ctx context.Context, operation string, body []byte) (answer []byte, err error)
+
+	// Settle returns when everything has happened that is due by the clock.
+	Settle func(ctx context.Context) error
+
+	// ReportHealth reports all connected game servers as healthy.
+	ReportHealth func(ctx context.Context) error
+}
+
+// A Kit is the test equipment of one service.
 type Kit struct {
 	Clock *Clock
 
@@ -22,7 +38,7 @@ type Kit struct {
 	beat      time.Duration // advanced since the last health reports
 
 	mu      sync.Mutex
-	service *config.TestedService // nil until it is ready
+	service *Service // nil until it is ready
 	servers servers
 }
 
@@ -35,17 +51,17 @@ func New() *Kit {
 // starts.
 func (k *Kit) EmulateQuotas() { k.quotas = &quotas{clock: k.Clock, used: map[string]*rate.Limiter{}} }
 
-// EmulatesQuotas implements config.TestKit.
+// EmulatesQuotas reports whether the limits of resources are GameLift's.
 func (k *Kit) EmulatesQuotas() bool { return k.quotas != nil }
 
-// Attach implements config.TestKit.
-func (k *Kit) Attach(s config.TestedService) {
+// Attach passes the ready service to the kit.
+func (k *Kit) Attach(s Service) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.service = &s
 }
 
-func (k *Kit) attached() (*config.TestedService, error) {
+func (k *Kit) attached() (*Service, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.service == nil {
@@ -54,10 +70,11 @@ func (k *Kit) attached() (*config.TestedService, error) {
 	return k.service, nil
 }
 
-// Close closes the game servers.
+// Close closes the game servers. The service calls it before it stops.
 func (k *Kit) Close() { k.servers.close() }
 
-// Call implements config.TestKit.
+// Call is called before an operation of the API, or a request of the session gateway by its method and path, is carried
+// out. An error is its answer. With lose it is carried out, and the connection closed without an answer.
 func (k *Kit) Call(ctx context.Context, operation string) (lose bool, err error) {
 	if f, ok := k.faults.take(operation); ok {
 		return f.apply(ctx, k.Clock)
@@ -65,7 +82,7 @@ func (k *Kit) Call(ctx context.Context, operation string) (lose bool, err error)
 	return false, nil
 }
 
-// Allow implements config.TestKit.
+// Allow reports whether the rates of calls allow one of an operation.
 func (k *Kit) Allow(operation string) bool { return k.quotas == nil || k.quotas.allow(operation) }
 
 // Fail has calls go wrong. InvalidRequest, LimitExceeded.
@@ -87,11 +104,12 @@ const (
 	beatEvery = 30 * time.Second
 )
 
-// Advance moves the clock of the service forward, in steps of a second, and has everything happen that is due meanwhile.
-// Connected game servers count as healthy. InvalidRequest for a time that is not positive, or longer than a week.
+// Advance moves the clock of the service forward, in steps of a second, and has everything happen that is due
+// meanwhile. Connected game servers count as healthy. InvalidRequest for a time that is not positive, or longer than a week.
 func (k *Kit) Advance(ctx context.Context, d time.Duration) error {
 	if d <= 0 || d > maxAdvance {
-		return fault.New(fault.InvalidRequest, "The clock cannot advance by %s: use more than 0 and at most %s.", d, maxAdvance)
+		return fault.New(fault.InvalidRequest, "The clock cannot advance by %s: use more than 0 and at most %s.", d,
+			maxAdvance)
 	}
 	s, err := k.attached()
 	if err != nil {

@@ -7,15 +7,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/muster-gg/muster/internal/config"
 )
 
 // attached returns a kit whose service refuses all calls.
 func attached() *Kit {
 	k := New()
 	nothing := func(context.Context) error { return nil }
-	k.Attach(config.TestedService{Settle: nothing, ReportHealth: nothing,
+	k.Attach(Service{Settle: nothing, ReportHealth: nothing,
 		Invoke: func(context.Context, string, []byte) ([]byte, error) { return []byte(`{}`), nil }})
 	return k
 }

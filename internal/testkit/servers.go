@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/muster-gg/muster/gameserver"
-	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -79,8 +78,8 @@ func (k *Kit) CreateFleet(ctx context.Context, r FleetRequest) (*Fleet, error) {
 
 type object map[string]any
 
-// invoke makes a call of the API, which no fault and no quota concerns.
-func invoke[A any](ctx context.Context, s *config.TestedService, operation string, in object) (answer A, err error) {
+// invoke makes a call of the API.
+func invoke[A any](ctx context.Context, s *Service, operation string, in object) (answer A, err error) {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return answer, err
@@ -127,7 +126,7 @@ func (k *Kit) launch(ctx context.Context, fleet string, port int) (*server, erro
 	if !k.servers.add(one) {
 		return nil, fault.New(fault.ServiceUnavailable, "The service is stopping.")
 	}
-	err = one.Connect(ctx, gameserver.ServerParameters{WebSocketURL: cmp.Or(s.Endpoints.WS, s.Endpoints.WSS),
+	err = one.Connect(ctx, gameserver.ServerParameters{WebSocketURL: s.URL,
 		HostID: compute, FleetID: fleet, AuthToken: token.AuthToken, ProcessID: one.id})
 	if err == nil {
 		err = one.ProcessReady(ctx, gameserver.ProcessParameters{Port: port,
@@ -224,7 +223,8 @@ func (k *Kit) host(id string) (*server, error) {
 	if s := k.servers.find(id); s != nil {
 		return s, nil
 	}
-	return nil, fault.New(fault.NotFound, "No game server of /v1/test/fleets has the process or game session %.256q.", id)
+	return nil, fault.New(fault.NotFound, "No game server of /v1/test/fleets has the process or game session %.256q.",
+		id)
 }
 
 // Connect has the game server accept a player, as when the player connects. NotFound; InvalidRequest if the service
