@@ -26,8 +26,8 @@ func (a *app) eventsCommand() *cobra.Command {
 		use:   "events",
 		short: "Show the events of queues and matchmaking",
 		long: `Show the event feed, oldest first: what happened to placements and tickets. --follow
-waits for new events, until Ctrl-C. --json prints them one per line, in the format of
-EventBridge.`,
+waits for new events, until Ctrl-C, and connects again when the connection is lost.
+--json prints them one per line, in the format of EventBridge.`,
 		example: `  muster events --code PlacementFailed
   muster events --fleet fleet-1234 --follow
   muster events --last 1000 --json > events.ndjson`,
@@ -74,13 +74,13 @@ func (o *operatorCall) showEvents(ctx context.Context, q *eventQuery) error {
 			return err
 		}
 	}
-	err := o.get(ctx, "/v1/events?"+q.parameters().Encode(), func(from io.Reader) error {
-		return eachLine(from, func(line []byte) error { return o.writeEvent(q, line) })
-	})
-	if q.follow && ctx.Err() != nil {
-		return nil
+	write := func(line []byte) error { return o.writeEvent(q, line) }
+	if q.follow {
+		return o.followLines(ctx, path("events"), q.parameters(), write)
 	}
-	return err
+	return o.get(ctx, path("events")+"?"+q.parameters().Encode(), func(from io.Reader) error {
+		return eachLine(from, write)
+	})
 }
 
 // A feedEvent is what is shown of an event. Source: FlexMatch developer guide, "FlexMatch matchmaking events", and

@@ -26,8 +26,8 @@ func TestEventsCommand(t *testing.T) {
 		"AWS_REGION=us-west-2"}
 	for _, c := range []struct{ args, query, stdout string }{
 		{"events --json", "last=1000&limit=1000000", placed + "\n" + searching + "\n"},
-		{"events --json --follow --fleet fleet-1", "follow=true&last=10", placed + "\n"},
-		{"events --json --follow --last 5 --fleet fleet", "follow=true&last=5", ""},
+		{"events --json --fleet fleet-1", "last=1000&limit=1000000", placed + "\n"},
+		{"events --json --last 5 --fleet fleet", "last=5&limit=1000000", ""},
 		{"events --json --code MatchmakingSearching", "last=1000&limit=1000000", searching + "\n"},
 	} {
 		if got := expect(t, environ, exitOK, strings.Fields(c.args)); got.stdout != c.stdout || asked != c.query {

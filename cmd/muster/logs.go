@@ -36,7 +36,11 @@ keeps its last 10,000 lines. --json prints them as JSON, one per line.
 
 With a game session or a server process, show the output of the process, if
 "muster agent" runs it: the newest lines while it runs, and all that was kept
-after its end, for 14 days.`,
+after its end, for 14 days.
+
+--follow waits for new lines until Ctrl-C, with exit status 0, or until the process
+has ended. When the connection is lost it connects again, and continues after the
+last line.`,
 		example: `  muster logs --level warn
   muster logs --text "fleet-833dfe46" --follow
   muster logs -f arn:aws:gamelift:us-west-2::gamesession/fleet-1234/custom-lab/gsess-5678`,
@@ -44,13 +48,12 @@ after its end, for 14 days.`,
 		if len(args) == 1 {
 			return q.showOutput(ctx, o, args[0])
 		}
-		err := o.get(ctx, "/v1/logs?"+q.parameters().Encode(), func(from io.Reader) error {
+		if q.follow {
+			return o.followLines(ctx, path("logs"), q.parameters(), o.writeLogLine)
+		}
+		return o.get(ctx, path("logs")+"?"+q.parameters().Encode(), func(from io.Reader) error {
 			return eachLine(from, o.writeLogLine)
 		})
-		if q.follow && ctx.Err() != nil {
-			return nil
-		}
-		return err
 	})
 	f := command.Flags()
 	f.StringVar(&q.level, "level", "", "lowest level: debug, info, warn or error")
@@ -90,34 +93,58 @@ func (q *logQuery) showOutput(ctx context.Context, o *operatorCall, id string) e
 	if q.tail != 0 {
 		values.Set("tail", strconv.FormatInt(q.tail, 10))
 	}
-	show := func(kind string) error {
-		return o.get(ctx, "/v1/"+kind+"/"+url.PathEscape(id)+"/log?"+values.Encode(), func(from io.Reader) error {
-			return eachLine(from, o.writeOutputLine)
-		})
-	}
-	err := show("game-sessions")
-	if isNotFound(err) && !strings.Contains(id, ":") {
-		if other := show("processes"); !isNotFound(other) {
-			err = other
+	r := outputReader{operatorCall: o, values: values}
+	read := func() error {
+		err := r.read(ctx, "game-sessions", id)
+		if isNotFound(err) && !strings.Contains(id, ":") {
+			if other := r.read(ctx, "processes", id); !isNotFound(other) {
+				err = other
+			}
 		}
+		return err
 	}
-	if q.follow && ctx.Err() != nil {
-		return nil
+	if !q.follow {
+		return read()
 	}
-	return err
+	return o.follow(ctx, func(started func()) (done bool, err error) {
+		r.started = started
+		err = read()
+		return err == nil, err // the service breaks off a stream that has not ended with its process
+	})
 }
 
 // isNotFound reports whether the service has refused a call because there is no such thing.
-func isNotFound(err error) bool {
-	return err != nil && strings.HasPrefix(err.Error(), string(fault.NotFound))
+func isNotFound(err error) bool { return hasKind(err, fault.NotFound) }
+
+func hasKind(err error, kind fault.Kind) bool {
+	return err != nil && strings.HasPrefix(err.Error(), string(kind))
 }
 
-// writeOutputLine writes a line of a process, which comes as JSON. Notes about the lines go to standard error.
-func (o *operatorCall) writeOutputLine(data []byte) error {
-	if o.asJSON {
-		_, err := fmt.Fprintln(o.stdout, string(data))
-		return err
-	}
+// An outputReader writes the output of a process. A second read leaves out the lines of the first.
+type outputReader struct {
+	*operatorCall
+	values  url.Values
+	started func() // called when a stream has begun; may be nil
+	last    string // time of the newest line
+}
+
+func (r *outputReader) read(ctx context.Context, kind, id string) error {
+	seen := r.last
+	return r.get(ctx, path(kind, id, "log")+"?"+r.values.Encode(), func(from io.Reader) error {
+		if r.started != nil {
+			r.started()
+		}
+		return eachLine(from, func(data []byte) error {
+			if err := r.write(data, seen); err != nil {
+				return &localError{err}
+			}
+			return nil
+		})
+	})
+}
+
+// write writes a line, which comes as JSON, if it is newer than seen. Notes about the lines go to standard error.
+func (r *outputReader) write(data []byte, seen string) error {
 	var line struct {
 		Time, Stream, Text string
 		Note               bool
@@ -125,11 +152,19 @@ func (o *operatorCall) writeOutputLine(data []byte) error {
 	if err := json.Unmarshal(data, &line); err != nil {
 		return fmt.Errorf("decode the answer: %w", err)
 	}
-	if line.Note {
-		_, err := fmt.Fprintln(o.stderr, line.Text)
-		return err
+	if line.Time != "" && line.Time <= seen {
+		return nil
 	}
-	_, err := fmt.Fprintln(o.stdout, line.Time, line.Stream, line.Text)
+	r.last = max(r.last, line.Time)
+	var err error
+	switch {
+	case r.asJSON:
+		_, err = fmt.Fprintln(r.stdout, string(data))
+	case line.Note:
+		_, err = fmt.Fprintln(r.stderr, line.Text)
+	default:
+		_, err = fmt.Fprintln(r.stdout, line.Time, line.Stream, line.Text)
+	}
 	return err
 }
 

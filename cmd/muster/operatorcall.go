@@ -189,5 +189,5 @@ func (o *operatorCall) perform(request *http.Request, read func(io.Reader) error
 	if err != nil {
 		return fmt.Errorf("%s: %w", response.Status, err)
 	}
-	return refusal(response.Status, body)
+	return &refusedError{response.StatusCode, refusal(response.Status, body)}
 }

@@ -59,8 +59,12 @@ func (region) Timeline(_ context.Context, id string, players int) (*control.Time
 	return &control.Timeline{GameSessionArn: timelineARN, FleetID: timelineFleet, Omitted: players}, nil
 }
 
-// SessionLog knows game session g of fleet fleet-1, whose process has written two lines.
+// SessionLog knows game session g of fleet fleet-1, whose process has written two lines, and running, whose process
+// has not ended.
 func (r region) SessionLog(_ context.Context, id string, q control.LogQuery) (*control.ProcessLog, error) {
+	if id == "running" {
+		return &control.ProcessLog{FleetID: timelineFleet, LogReader: &outputs{{Lines: "T1 out one\n"}}}, nil
+	}
 	if id != "g" && id != timelineARN {
 		return nil, fault.New(fault.NotFound, "Game session %s not found", id)
 	}
@@ -72,10 +76,14 @@ func (r region) ProcessOutput(ctx context.Context, id string, q control.LogQuery
 	return r.SessionLog(ctx, strings.TrimPrefix(id, "process-"), q)
 }
 
-// outputs are the messages with lines of a process.
+// outputs are the messages with lines of a process. After the last one it waits.
 type outputs []processes.LogLines
 
-func (l *outputs) Next(context.Context) (processes.LogLines, error) {
+func (l *outputs) Next(ctx context.Context) (processes.LogLines, error) {
+	if len(*l) == 0 {
+		<-ctx.Done()
+		return processes.LogLines{}, ctx.Err()
+	}
 	next := (*l)[0]
 	*l = (*l)[1:]
 	return next, nil

@@ -84,8 +84,11 @@ func (d *Handler) copyProcessLog(w http.ResponseWriter, c *call, log *control.Pr
 	for {
 		l, err := log.Next(ctx)
 		if err != nil {
-			if c.Context().Err() != nil || follow && ctx.Err() != nil {
-				return nil // the client has left, or the handler stops
+			if c.Context().Err() != nil {
+				return nil // the client has left
+			}
+			if follow && ctx.Err() != nil { // the handler stops, but the process goes on: not an end in order
+				panic(http.ErrAbortHandler)
 			}
 			l = processes.LogLines{Problem: "The agent does not answer.", Ended: true}
 		}

@@ -1,7 +1,11 @@
 package operator
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -9,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/muster-gg/muster/internal/control/access"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 func TestProcessLog(t *testing.T) {
@@ -36,6 +41,23 @@ func TestProcessLog(t *testing.T) {
 	}
 	if status, _ := w.ask("GET", "/v1/game-sessions/g/log", ""); status != 403 {
 		t.Errorf("without a signature: %d", status)
+	}
+}
+
+// TestStopBreaksProcessLog: a client that follows can distinguish the end of the service from that of the process.
+func TestStopBreaksProcessLog(t *testing.T) {
+	defer leaktest.Check(t)()
+	w := newWorld(t)
+	defer w.Close()
+	answer := w.request(t.Context(), http.MethodGet, "/v1/game-sessions/running/log?follow=true", "AKID")
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	if !lines.Scan() || lines.Text() != `{"time":"T1","stream":"out","text":"one"}` {
+		t.Fatal(lines.Text(), lines.Err())
+	}
+	w.door.Stop()
+	if lines.Scan() || !errors.Is(lines.Err(), io.ErrUnexpectedEOF) {
+		t.Errorf("got %s, %v", lines.Text(), lines.Err())
 	}
 }
 
