@@ -42,22 +42,44 @@ type doctor struct {
 	*operatorCall
 	ports          []int
 	legacy, asJSON bool
-	owners         func(context.Context, []int) map[int][]portOwner // portOwners, except in tests
 	now            func() time.Time
+	probes         probes // realProbes, except in tests
+
+	file, data, listen string // settings
+	noService          bool   // none was named
+	incomplete         error  // why the service cannot be called
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	d := &doctor{operatorCall: &operatorCall{app: a}, owners: portOwners, now: time.Now}
+	d := &doctor{operatorCall: &operatorCall{app: a}, now: time.Now, probes: realProbes()}
 	return d.command()
 }
 
 func (d *doctor) command() *cobra.Command {
 	command := &cobra.Command{
-		Use:   "doctor --legacy",
-		Short: "Find out why old game servers do not connect",
-		Long: `Find out why game servers with the old server SDKs 3 and 4 do not connect. These SDKs
-dial fixed ports of their own machine: 5757 (socket.io), 5758 (HTTP), 5759 (WebSocket).
-Run this command on the machine of the game servers. It prints
+		Use:   "doctor",
+		Short: "Find out why a service does not run, or old game servers do not connect",
+		Long: `Check this machine, the settings and the service, and print what to do about each
+problem. The settings are those of "muster serve" from --config and the variables
+MUSTER_…; --data and --listen have precedence. The checks are:
+
+  settings      each is valid
+  clock         synchronised, and that of the service
+  ports         each address is free, or this service's
+  disk          the data directory is writable; free space; time of an fsync
+  descriptors   limit of open files
+  certificates  files, names and dates
+  keys          files of secrets, and the access key of the calls
+  engine        journals of the shards; of a stopped service: they can be opened
+  cluster       the other nodes are reachable, up and ready
+
+Run it as the user of the service. It exits with status 1 if a check fails; warnings
+do not count. The service that is called, and its credentials, are those of the AWS
+CLI's environment; without an endpoint none is called.
+
+With --legacy it finds out why game servers with the old server SDKs 3 and 4 do not
+connect. These SDKs dial fixed ports of their own machine: 5757 (socket.io), 5758
+(HTTP), 5759 (WebSocket). Run this on the machine of the game servers. It prints
 
   - which process listens on each of the ports; only Linux shows its name
   - whether the service listens there
@@ -65,16 +87,23 @@ Run this command on the machine of the game servers. It prints
     the calls that it should have made
 
 It exits with status 1 if another process has one of the ports, the service gives no
-report or has no such ports, or a game server misses a call.
-
-Endpoint and credentials are those of the AWS CLI's environment. Without an endpoint,
-` + localEndpoint + ` is called, the API of "muster local"; without credentials, the
-call is signed with access key, secret and region "` + localKey + `", which "muster local" accepts.
+report or has no such ports, or a game server misses a call. Without an endpoint it
+calls ` + localEndpoint + `, the API of "muster local"; without credentials, it signs
+with access key, secret and region "` + localKey + `", which "muster local" accepts.
 In a cluster, call the node on this machine.`,
-		Example: `  muster doctor --legacy
-  ` + sourceDev() + `; muster doctor --legacy --json`,
+		Example: `  muster doctor
+  sudo -u muster muster doctor --config /etc/muster/muster.toml
+  ` + sourceDev() + `; muster doctor --data ~/.cache/muster/dev --listen 127.0.0.1:9080
+  muster doctor --legacy`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
+			if err := d.check(); err != nil {
+				return &misuseError{err}
+			}
+			if !d.legacy {
+				d.incomplete = d.operatorCall.complete(command.Context())
+				return d.examine(command.Context())
+			}
 			if err := d.complete(command.Context()); err != nil {
 				return &misuseError{err}
 			}
@@ -83,22 +112,30 @@ In a cluster, call the node on this machine.`,
 	}
 	d.addFlags(command)
 	f := command.Flags()
-	f.BoolVar(&d.legacy, "legacy", false, "examine the ports and game servers of server SDKs 3 and 4 (required)")
-	f.IntSliceVar(&d.ports, "ports", []int{5757, 5758, 5759}, "ports to examine")
+	f.BoolVar(&d.legacy, "legacy", false, "examine the ports and game servers of server SDKs 3 and 4")
+	f.IntSliceVar(&d.ports, "ports", []int{5757, 5758, 5759}, "ports to examine with --legacy")
+	f.StringVar(&d.file, "config", "", "TOML file with the settings of the service (environment MUSTER_CONFIG)")
+	f.StringVar(&d.data, "data", "", "data directory of the service")
+	f.StringVar(&d.listen, "listen", "", "TCP address of the service")
 	f.BoolVar(&d.asJSON, "json", false, "print JSON")
 	return command
 }
 
-// complete checks the flags, and fills in what they lack from the environment or for muster local.
-func (d *doctor) complete(ctx context.Context) error {
-	if !d.legacy {
-		return errors.New("nothing to examine: add --legacy")
+// check checks the flags.
+func (d *doctor) check() error {
+	if d.legacy && (d.file != "" || d.data != "" || d.listen != "") {
+		return errors.New("--config, --data and --listen cannot be combined with --legacy: it asks a running service")
 	}
 	for _, port := range d.ports {
 		if port < 1 || port > 65535 {
 			return fmt.Errorf("--ports has %d: must be 1 to 65535", port)
 		}
 	}
+	return nil
+}
+
+// complete fills in what the flags lack, from the environment or for muster local.
+func (d *doctor) complete(ctx context.Context) error {
 	if d.profile != "" {
 		return d.operatorCall.complete(ctx)
 	}
@@ -169,7 +206,7 @@ type serviceState struct {
 func (d *doctor) diagnose(ctx context.Context) *diagnosis {
 	found := &diagnosis{Advice: []string{}, Problems: []string{}}
 	found.Report, found.Service = d.legacyReport(ctx)
-	owners := d.owners(ctx, d.ports)
+	owners := d.probes.owners(ctx, d.ports)
 	for _, port := range d.ports {
 		p := portState{Port: port, Protocol: legacyPorts[port], Owners: append([]portOwner{}, owners[port]...)}
 		if found.Report != nil {

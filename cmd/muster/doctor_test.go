@@ -51,7 +51,7 @@ func examine(t *testing.T, ports owners, environ []string, args ...string) resul
 	var stdout, stderr bytes.Buffer
 	d := &doctor{
 		operatorCall: &operatorCall{app: &app{environ: environ, stdout: &stdout, stderr: &stderr}},
-		owners:       func(context.Context, []int) map[int][]portOwner { return ports },
+		probes:       probes{owners: func(context.Context, []int) map[int][]portOwner { return ports }},
 		now:          func() time.Time { return doctorTime },
 	}
 	root := &cobra.Command{Use: "muster", SilenceErrors: true, SilenceUsage: true}
@@ -234,7 +234,7 @@ func TestDoctorMisuse(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "nothing to examine: add --legacy"},
+		{[]string{"--legacy", "--data", "d"}, "cannot be combined with --legacy"},
 		{[]string{"--legacy", "--ports", "5757,70000"}, "--ports has 70000: must be 1 to 65535"},
 		{[]string{"--legacy", "--access-key", "id"}, "needs an access key, its secret and a region"},
 	} {

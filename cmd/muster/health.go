@@ -74,24 +74,33 @@ func readinessURL(c muster.Config) (string, error) {
 }
 
 func (a *app) checkHealth(ctx context.Context, at string) error {
+	text, err := requestHealth(ctx, at)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.stdout, text)
+	return err
+}
+
+// requestHealth returns the answer of a service that is ready.
+func requestHealth(ctx context.Context, at string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
-		return &misuseError{err}
+		return "", &misuseError{err}
 	}
 	// Not verified: the certificate has the names that clients use, and the request has no secrets.
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		return fmt.Errorf("%s: %w", at, err)
+		return "", fmt.Errorf("%s: %w", at, err)
 	}
 	defer response.Body.Close()                                             //nolint:errcheck // it was only read
 	answer, _ := io.ReadAll(io.LimitReader(response.Body, maxHealthAnswer)) // the status counts
 	text := strings.TrimSpace(string(answer))
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s: %s", at, response.Status, text)
+		return "", fmt.Errorf("%s: %s: %s", at, response.Status, text)
 	}
-	_, err = fmt.Fprintln(a.stdout, text)
-	return err
+	return text, nil
 }

@@ -16,17 +16,7 @@ import (
 // checkPorts fails if a port of the service cannot be opened. Called before the service starts, it leaves no data
 // directory behind.
 func checkPorts(ctx context.Context, c *muster.Config) error {
-	gateway := ""
-	if c.Gateway.Listen != "" {
-		gateway = c.Gateway.ListenAddress()
-	}
-	for _, p := range []struct{ setting, address string }{
-		{"listen", c.Listen}, {"gateway-listen", gateway}, {"metrics-listen", c.MetricsListen},
-		{"pprof-listen", c.PprofListen},
-	} {
-		if p.address == "" {
-			continue
-		}
+	for _, p := range portsOf(c) {
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address)
 		if err != nil {
 			return explainPort(ctx, fmt.Errorf("%s: %w", p.setting, err))
@@ -38,6 +28,21 @@ func checkPorts(ctx context.Context, c *muster.Config) error {
 	return nil
 }
 
+// A servicePort is an address that a service listens on, and the setting that has it.
+type servicePort struct{ setting, address string }
+
+// portsOf returns the addresses of a service, but those for old game servers and for other nodes.
+func portsOf(c *muster.Config) []servicePort {
+	gateway := ""
+	if c.Gateway.Listen != "" {
+		gateway = c.Gateway.ListenAddress()
+	}
+	return slices.DeleteFunc([]servicePort{
+		{"listen", c.Listen}, {"gateway-listen", gateway}, {"metrics-listen", c.MetricsListen},
+		{"pprof-listen", c.PprofListen},
+	}, func(p servicePort) bool { return p.address == "" })
+}
+
 // inUse are the errors of a port that is in use. Source of the second: Windows, WSAEADDRINUSE.
 var inUse = []error{syscall.EADDRINUSE, syscall.Errno(10048)}
 
@@ -45,22 +50,32 @@ var inUse = []error{syscall.EADDRINUSE, syscall.Errno(10048)}
 // returns other errors as they are.
 func explainPort(ctx context.Context, err error) error {
 	op, ok := errors.AsType[*net.OpError](err)
-	if !ok || op.Addr == nil || !slices.ContainsFunc(inUse, func(e error) bool { return errors.Is(err, e) }) {
+	if !ok || op.Addr == nil || !isInUse(err) {
 		return err
 	}
 	setting, _, _ := strings.Cut(err.Error(), ":")
 	address := op.Addr.String()
 	_, text, _ := net.SplitHostPort(address) // the system has returned it
 	port, _ := strconv.Atoi(text)
-	var owners []string
-	for _, o := range portOwners(ctx, []int{port})[port] {
-		if name := o.String(); !slices.Contains(owners, name) {
-			owners = append(owners, name)
+	owners := nameOwners(portOwners(ctx, []int{port})[port])
+	return fmt.Errorf("%s: %s is in use by %s: end that, or choose another address with --%s: %w", setting, address,
+		owners, setting, inUse[0])
+}
+
+func isInUse(err error) bool {
+	return slices.ContainsFunc(inUse, func(e error) bool { return errors.Is(err, e) })
+}
+
+// nameOwners names the processes that have a port, each once.
+func nameOwners(owners []portOwner) string {
+	var names []string
+	for _, o := range owners {
+		if name := o.String(); !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	if len(owners) == 0 {
-		owners = []string{portOwner{}.String()}
+	if len(names) == 0 {
+		names = []string{portOwner{}.String()}
 	}
-	return fmt.Errorf("%s: %s is in use by %s: end that, or choose another address with --%s: %w", setting, address,
-		strings.Join(owners, " and "), setting, inUse[0])
+	return strings.Join(names, " and ")
 }
