@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -11,6 +12,11 @@ import (
 func explainArguments(c *cobra.Command) {
 	for _, child := range c.Commands() {
 		explainArguments(child)
+	}
+	if c.HasParent() && c.HasSubCommands() && c.RunE == nil && c.Run == nil {
+		c.DisableFlagsInUseLine = true
+		c.RunE = func(c *cobra.Command, args []string) error { return unknownCommand(c, args) }
+		return
 	}
 	check := c.Args
 	if check == nil || c.HasSubCommands() {
@@ -27,4 +33,23 @@ func explainArguments(c *cobra.Command) {
 		}
 		return fmt.Errorf("an argument is missing: the usage is %s", c.UseLine())
 	}
+}
+
+// unknownCommand returns the error for a command that only has subcommands. Without arguments it prints the help.
+func unknownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return c.Help()
+	}
+	c.SuggestionsMinimumDistance = 2 // as Cobra does for the root
+	var names []string
+	for _, child := range c.Commands() {
+		if child.IsAvailableCommand() {
+			names = append(names, child.Name())
+		}
+	}
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		names = near
+	}
+	return &misuseError{fmt.Errorf("unknown command %q for %q: use %s", args[0], c.CommandPath(),
+		strings.Join(names, ", "))}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,7 @@ import (
 )
 
 func (a *app) getCommand() *cobra.Command {
-	return parentCommand(help{
+	get := parentCommand(help{
 		use:   "get",
 		short: "List what a region has",
 		long: `List fleets, computes, server processes, locations, queues, game sessions, the player
@@ -34,6 +35,21 @@ adds columns.`,
 		a.getPlacementsCommand(), a.getTicketsCommand(), a.getBuildsCommand(), a.getNodesCommand(),
 		a.getShardsCommand(), a.machinesCommand("machines"), a.getInstancesCommand(),
 		a.findCommand())
+	for _, command := range get.Commands() {
+		command.Aliases = append(command.Aliases, otherNumber(command.Name()))
+	}
+	return get
+}
+
+// otherNumber returns the singular of a plural name, and the plural of a singular one.
+func otherNumber(name string) string {
+	if singular, ok := strings.CutSuffix(name, "sses"); ok {
+		return singular + "ss"
+	}
+	if singular, ok := strings.CutSuffix(name, "s"); ok {
+		return singular
+	}
+	return name + "s"
 }
 
 func (a *app) getOverviewCommand() *cobra.Command {
@@ -94,6 +110,9 @@ with --since those that ended within that time.`,
   muster get sessions --query "playerSessionCount > 10" --sort "playerSessionCount DESC"
   muster get sessions --since 24h --json`,
 	}, cobra.NoArgs, func(ctx context.Context, o *operatorCall, _ []string) error {
+		if since < 0 {
+			return &misuseError{fmt.Errorf("--since is %s: must be a time before now, such as 24h", since)}
+		}
 		if since > 0 {
 			query.Set("since", a.time().Now().Add(-since).UTC().Format(time.RFC3339))
 		}
@@ -109,12 +128,13 @@ with --since those that ended within that time.`,
 		}
 		all.GameSessions = all.GameSessions[:min(len(all.GameSessions), limit)]
 		return o.show(all, func(to io.Writer) {
-			o.line(to, cells{"CREATED", "STATUS", "NAME", "PLAYERS", "ADDRESS", "FLEET", "LOCATION", "GAME SESSION"},
-				"ENDED", "REASON", "COMPUTE", "CREATOR", "PLACEMENT", "MATCH")
+			o.line(to, cells{"STATUS", "PLAYERS", "ADDRESS", "GAME SESSION", "NAME"}, "CREATED", "ENDED", "REASON",
+				"FLEET", "LOCATION", "COMPUTE", "CREATOR", "PLACEMENT", "MATCH", "ARN")
 			for _, g := range all.GameSessions {
-				o.line(to, cells{g.CreationTime, string(g.Status), g.Name, fmt.Sprintf("%d/%d", g.Players, g.Maximum),
-					net.JoinHostPort(g.IPAddress, strconv.Itoa(int(g.Port))), g.FleetID, g.Location, g.GameSessionArn},
-					g.EndTime, g.Reason, g.Compute, g.CreatorID, g.Placement, g.Match)
+				o.line(to, cells{string(g.Status), fmt.Sprintf("%d/%d", g.Players, g.Maximum),
+					net.JoinHostPort(g.IPAddress, strconv.Itoa(int(g.Port))), shortID(g.GameSessionArn), g.Name},
+					g.CreationTime, g.EndTime, g.Reason, g.FleetID, g.Location, g.Compute, g.CreatorID, g.Placement,
+					g.Match, g.GameSessionArn)
 			}
 		})
 	})
@@ -136,6 +156,9 @@ with --since those that ended within that time.`,
 	return command
 }
 
+// shortID returns the last part of an ARN, which is the id: it fits into a terminal.
+func shortID(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
+
 // pages asks for page after page until there is none, or there are enough rows. ask returns the token of the next page
 // and the number of rows so far.
 func (*operatorCall) pages(
@@ -143,7 +166,7 @@ func (*operatorCall) pages(
 	ask func(path string) (next string, n int, err error),
 ) error {
 	if limit < 1 {
-		return errors.New("--limit must be at least 1")
+		return &misuseError{fmt.Errorf("--limit is %d: must be at least 1", limit)}
 	}
 	for {
 		next, n, err := ask(path + "?" + query.Encode())
@@ -167,15 +190,15 @@ tickets that have not ended.`,
 			return err
 		}
 		return o.show(p, func(to io.Writer) {
-			o.line(to, cells{"CREATED", "STATUS", "PLAYER SESSION", "GAME SESSION"}, "ACCEPTED", "EXPIRES", "ENDED",
-				"FLEET", "LOCATION")
+			o.line(to, cells{"CREATED", "STATUS", "GAME SESSION OR TICKET"}, "PLAYER SESSION", "CONFIGURATION", "ACCEPTED",
+				"EXPIRES", "ENDED", "FLEET", "LOCATION", "GAME SESSION ARN")
 			for _, s := range p.PlayerSessions {
-				o.line(to, cells{s.CreationTime, string(s.Status), s.PlayerSessionID, s.GameSessionArn}, s.AcceptTime,
-					s.ExpireTime, s.EndTime, s.FleetID, s.Location)
+				o.line(to, cells{s.CreationTime, string(s.Status), shortID(s.GameSessionArn)}, s.PlayerSessionID, "",
+					s.AcceptTime, s.ExpireTime, s.EndTime, s.FleetID, s.Location, s.GameSessionArn)
 			}
 			for _, t := range p.Tickets {
-				o.line(to, cells{t.StartTime, string(t.Status), "ticket " + t.TicketID, t.Configuration}, "", "",
-					t.EndTime, "", "")
+				o.line(to, cells{t.StartTime, string(t.Status), "ticket " + t.TicketID}, "", t.Configuration, "", "",
+					t.EndTime, "", "", "")
 			}
 		})
 	})

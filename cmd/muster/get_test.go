@@ -18,6 +18,10 @@ func TestGet(t *testing.T) {
 	const location = "custom-home"
 	fleet := s.Fleet(location)
 	on := s.Compute(fleet, location, "pc-a")
+	on.ProcessID = "p-0"
+	s.Launch(on, 7770)
+	mustertest.Call(s, s.Client.CreateGameSession, &gamelift.CreateGameSessionInput{FleetId: &fleet,
+		Location: new(location), MaximumPlayerSessionCount: new(int32(4))})
 	on.ProcessID = "p-1"
 	s.Launch(on, 7777)
 	queue := mustertest.Call(s, s.Client.CreateGameSessionQueue, &gamelift.CreateGameSessionQueueInput{
@@ -31,8 +35,8 @@ func TestGet(t *testing.T) {
 		want   []string // parts of both outputs
 		not    string
 	}{
-		{"get fleets", exitOK, []string{"PROCESSES", fleet, "ACTIVE", "ANYWHERE", "0/0"}, "arn:aws:gamelift"},
-		{"get fleets -o wide", exitOK, []string{"CREATED", fleet, "arn:aws:gamelift"}, "{"},
+		{"get fleets", exitOK, []string{"SESSIONS", fleet, "ACTIVE", "0/4"}, "arn:aws:gamelift"},
+		{"get fleets -o wide", exitOK, []string{"CREATED", fleet, "ANYWHERE", "PROCESSES", "arn:aws:gamelift"}, "{"},
 		{"get fleets -o json", exitOK, []string{`{"fleets":[{"fleetId":"` + fleet + `"`}, "PROCESSES"},
 		{"get computes", exitOK, []string{"pc-a", fleet, location}, "arn:aws:gamelift"},
 		{"get computes -o wide --fleet " + fleet, exitOK, []string{"SDK ENDPOINT", "pc-a", ":compute/"}, "{"},
@@ -50,18 +54,34 @@ func TestGet(t *testing.T) {
 		{"get queues -o json", exitOK, []string{`"timeoutInSeconds":90,"destinations":["arn:`}, "TIMEOUT"},
 		{"get overview -o json", exitOK, []string{`"region":"`}, "server processes"},
 		{"get sessions -o wide", exitOK, []string{"CREATED", "PLACEMENT"}, "{"},
-		{"get sessions -o table", exitOK, []string{"CREATED"}, "PLACEMENT"},
+		{"get sessions -o table", exitOK, []string{"0/4", "gsess-", ":7770"}, "arn:aws"},
+		{"get sessions -o json", exitOK, []string{`"gameSessionArn":"arn:aws`}, "STATUS"},
+		{"get session --limit 0", exitMisuse, []string{"--limit is 0: must be at least 1"}, "STATUS"},
+		{"get sessions --since -1h", exitMisuse, []string{"--since is -1h0m0s"}, "STATUS"},
+		{"get players anna", exitOK, []string{"GAME SESSION OR TICKET"}, "ARN"},
+		{"get process " + fleet, exitOK, []string{"HOSTING", "gsess-"}, "arn:aws"},
+		{"get sesions", exitMisuse, []string{`unknown command "sesions" for "muster get": use sessions`}, "Usage:"},
+		{"get everything", exitMisuse, []string{"use builds, computes, find, fleets, instances"}, "Usage:"},
 		{"get placements ranked -o wide", exitOK, []string{"ATTEMPT"}, "{"},
 		{"get player anna -o wide", exitOK, []string{"ACCEPTED"}, "{"},
 		{"get nodes", exitOK, []string{"VERSION", "FREE BYTES"}, "NATS"},
 		{"get nodes -o wide", exitOK, []string{"NATS", "2."}, "{"},
-		{"get nodes -o json", exitOK, []string{`{"nodes":[{"version":"`, `"diskUsedBytes":`}, "FREE"},
+		{"get nodes -o json", exitOK, []string{`{"nodes":[{"version":"`, `"diskUsedBytes":`, `"ownedShards":`}, "FREE"},
 		{"get shards", exitOK, []string{"OWNER", "ms"}, "JOURNAL"},
 		{"get shards -o wide", exitOK, []string{"JOURNAL BYTES"}, "{"},
 		{"get shards -o json", exitOK, []string{`{"shards":[{"shard":0,"last":`, `"p99Ms":`}, "OWNER"},
 		{"get find ranked -o wide", exitOK, []string{"CONSOLE", "/queues/"}, "{"},
 		{"get fleets -o yaml", exitMisuse, []string{"must be table, wide or json"}, "FLEET"},
-		{"get fleets --endpoint http://127.0.0.1:1", exitFailure, []string{"http://127.0.0.1:1/", "dial"}, "FLEET"},
+		{"get fleets --endpoint http://127.0.0.1:1", exitFailure, []string{"http://127.0.0.1:1/", "dial",
+			"correct --endpoint"}, "FLEET"},
+		{"get nodes --endpoint http://127.0.0.1:1", exitFailure, []string{"http://127.0.0.1:1/v1/shards",
+			"correct --endpoint"}, "NODE"},
+		{"get nodes --endpoint 127.0.0.1:9080", exitMisuse, []string{`the endpoint is "127.0.0.1:9080": must be a URL`},
+			"NODE"},
+		{"get nodes --endpoint " + s.Gateway, exitFailure, []string{"404 Not Found", "check that the endpoint"}, "NODE"},
+		{"get fleets --endpoint " + s.Gateway, exitFailure, []string{"check that the endpoint"}, "FLEET"},
+		{"get nodes --endpoint " + s.WSS, exitMisuse, []string{"must be a URL"}, "NODE"},
+		{"get nodes --endpoint " + strings.Replace(s.WSS, "wss", "https", 1), exitFailure, []string{"--ca-file"}, "NODE"},
 		{"get fleets --access-key AKNONE --secret-key x", exitFailure,
 			[]string{"UnrecognizedClientException"}, "FLEET"},
 	} {

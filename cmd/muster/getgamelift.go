@@ -36,7 +36,10 @@ func apiError(err error) error {
 		return fmt.Errorf("%s: %s", e.ErrorCode(), e.ErrorMessage())
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok { // names the endpoint
-		return e
+		return explainConnection(e)
+	}
+	if _, ok := errors.AsType[*smithy.DeserializationError](err); ok {
+		return fmt.Errorf("%w: check that the endpoint is that of Muster's API", err)
 	}
 	return err
 }
@@ -89,11 +92,11 @@ func (a *app) getFleetsCommand() *cobra.Command {
 			return err
 		}
 		return o.show(map[string]any{"fleets": fleets}, func(to io.Writer) {
-			o.line(to, cells{"FLEET", "NAME", "STATUS", "TYPE", "PROCESSES", "SESSIONS", "PLAYERS"},
-				"BUILD", "CREATED", "TERMINATED", "ARN")
+			o.line(to, cells{"FLEET", "STATUS", "SESSIONS", "PLAYERS", "NAME"}, "TYPE", "PROCESSES", "BUILD",
+				"DESCRIPTION", "CREATED", "TERMINATED", "ARN")
 			for _, f := range fleets {
-				o.line(to, cells{f.FleetID, f.Name, string(f.Status), string(f.ComputeType), f.Processes, f.Sessions,
-					fmt.Sprintf("%d/%d", f.Players, f.Maximum)}, f.Build, f.Created, f.Terminated, f.Arn)
+				o.line(to, cells{f.FleetID, string(f.Status), f.Sessions, fmt.Sprintf("%d/%d", f.Players, f.Maximum),
+					f.Name}, string(f.ComputeType), f.Processes, f.Build, f.Description, f.Created, f.Terminated, f.Arn)
 			}
 		})
 	})

@@ -31,10 +31,18 @@ copies that they have.`,
 		for _, s := range list.Shards {
 			owned[s.Owner]++
 		}
-		return o.show(map[string]any{"nodes": list.Nodes}, func(to io.Writer) {
+		type nodeRow struct {
+			operator.NodeFigures
+			Shards int `json:"ownedShards"`
+		}
+		nodes := []nodeRow{}
+		for _, n := range list.Nodes {
+			nodes = append(nodes, nodeRow{n, owned[n.Name]})
+		}
+		return o.show(map[string]any{"nodes": nodes}, func(to io.Writer) {
 			o.line(to, cells{"NODE", "SHARDS", "DATA BYTES", "FREE BYTES", "LAG", "VERSION"}, "DISK BYTES", "NATS")
-			for _, n := range list.Nodes {
-				o.line(to, cells{n.Name, owned[n.Name], n.DiskUsed, n.DiskFree, n.Lag, cmp.Or(n.Version, n.Problem)},
+			for _, n := range nodes {
+				o.line(to, cells{n.Name, n.Shards, n.DiskUsed, n.DiskFree, n.Lag, cmp.Or(n.Version, n.Problem)},
 					n.DiskSize, n.Engine)
 			}
 		})

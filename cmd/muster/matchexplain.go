@@ -70,7 +70,8 @@ func (o *operatorCall) explain(ctx context.Context, ticket string) (body []byte,
 // refusal returns the error in an answer of the operator's API.
 func refusal(status string, body []byte) error {
 	var failure struct{ Error, Message string }
-	if json.Unmarshal(body, &failure) != nil || failure.Error == "" {
+	if json.Unmarshal(body, &failure) != nil || failure.Error == "" ||
+		failure.Message == "" && !strings.HasSuffix(failure.Error, "Exception") { // another service, such as the gateway
 		return fmt.Errorf("the service answered %s: check that the endpoint is that of Muster's API", status)
 	}
 	return fmt.Errorf("%s: %s", failure.Error, failure.Message)

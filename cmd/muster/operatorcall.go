@@ -6,12 +6,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -54,6 +56,10 @@ func (o *operatorCall) complete(ctx context.Context) error {
 	}
 	if o.service = cmp.Or(o.service, o.endpoint(), p.serviceURL("gamelift")); o.service == "" {
 		return errNoEndpoint
+	}
+	if u, err := url.Parse(o.service); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("the endpoint is %q: must be a URL such as http://127.0.0.1:9080: correct --endpoint or "+
+			"AWS_ENDPOINT_URL_GAMELIFT", o.service)
 	}
 	ca := cmp.Or(o.caFile, o.getenv("MUSTER_CA_FILE"), o.getenv("AWS_CA_BUNDLE"), p.CustomCABundle)
 	if o.tls, err = o.trusted(ca); err != nil {
@@ -179,7 +185,7 @@ func (o *operatorCall) perform(request *http.Request, read func(io.Reader) error
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return err
+		return explainConnection(err)
 	}
 	defer response.Body.Close() //nolint:errcheck // it was only read
 	if response.StatusCode == http.StatusOK {
@@ -190,4 +196,15 @@ func (o *operatorCall) perform(request *http.Request, read func(io.Reader) error
 		return fmt.Errorf("%s: %w", response.Status, err)
 	}
 	return &refusedError{response.StatusCode, refusal(response.Status, body)}
+}
+
+// explainConnection adds to the error of a call without an answer what to do.
+func explainConnection(err error) error {
+	switch _, unknown := errors.AsType[x509.UnknownAuthorityError](err); {
+	case errors.Is(err, context.Canceled):
+		return err
+	case unknown:
+		return fmt.Errorf("%w: name the service's CA with --ca-file, of muster dev tls/ca.pem of its data", err)
+	}
+	return fmt.Errorf("%w: start the service, or correct --endpoint or AWS_ENDPOINT_URL_GAMELIFT", err)
 }
