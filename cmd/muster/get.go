@@ -160,8 +160,8 @@ with --since those that ended within that time.`,
 func shortID(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
 // pages asks for page after page until there is none, or there are enough rows. ask returns the token of the next page
-// and the number of rows so far.
-func (*operatorCall) pages(
+// and the number of rows so far. A note on standard error reports that there are more.
+func (o *operatorCall) pages(
 	ctx context.Context, path string, query url.Values, limit int,
 	ask func(path string) (next string, n int, err error),
 ) error {
@@ -170,6 +170,9 @@ func (*operatorCall) pages(
 	}
 	for {
 		next, n, err := ask(path + "?" + query.Encode())
+		if err == nil && (n > limit || n == limit && next != "") {
+			fmt.Fprintf(o.stderr, "There are more than %d: give --limit.\n", limit)
+		}
 		if err != nil || next == "" || n >= limit || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
@@ -190,8 +193,8 @@ tickets that have not ended.`,
 			return err
 		}
 		return o.show(p, func(to io.Writer) {
-			o.line(to, cells{"CREATED", "STATUS", "GAME SESSION OR TICKET"}, "PLAYER SESSION", "CONFIGURATION", "ACCEPTED",
-				"EXPIRES", "ENDED", "FLEET", "LOCATION", "GAME SESSION ARN")
+			o.line(to, cells{"CREATED", "STATUS", "GAME SESSION OR TICKET"}, "PLAYER SESSION", "CONFIGURATION",
+				"ACCEPTED", "EXPIRES", "ENDED", "FLEET", "LOCATION", "GAME SESSION ARN")
 			for _, s := range p.PlayerSessions {
 				o.line(to, cells{s.CreationTime, string(s.Status), shortID(s.GameSessionArn)}, s.PlayerSessionID, "",
 					s.AcceptTime, s.ExpireTime, s.EndTime, s.FleetID, s.Location, s.GameSessionArn)

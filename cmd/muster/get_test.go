@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -78,10 +81,11 @@ func TestGet(t *testing.T) {
 			"correct --endpoint"}, "NODE"},
 		{"get nodes --endpoint 127.0.0.1:9080", exitMisuse, []string{`the endpoint is "127.0.0.1:9080": must be a URL`},
 			"NODE"},
-		{"get nodes --endpoint " + s.Gateway, exitFailure, []string{"404 Not Found", "check that the endpoint"}, "NODE"},
+		{"get nodes --endpoint " + s.Gateway, exitFailure, []string{"404 Not Found", "check that the"}, "NODE"},
 		{"get fleets --endpoint " + s.Gateway, exitFailure, []string{"check that the endpoint"}, "FLEET"},
 		{"get nodes --endpoint " + s.WSS, exitMisuse, []string{"must be a URL"}, "NODE"},
-		{"get nodes --endpoint " + strings.Replace(s.WSS, "wss", "https", 1), exitFailure, []string{"--ca-file"}, "NODE"},
+		{"get nodes --endpoint " + strings.Replace(s.WSS, "wss", "https", 1), exitFailure,
+			[]string{"--ca-file"}, "NODE"},
 		{"get fleets --access-key AKNONE --secret-key x", exitFailure,
 			[]string{"UnrecognizedClientException"}, "FLEET"},
 	} {
@@ -94,6 +98,27 @@ func TestGet(t *testing.T) {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: no %q in\n%s", test.line, want, out)
 			}
+		}
+	}
+}
+
+// TestGetPages asks for pages until there are enough rows, and reports that there are more.
+func TestGetPages(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		after := r.FormValue("after") // "", 1, 2
+		next := map[string]string{"": "1", "1": "2"}[after]
+		fmt.Fprintf(w, `{"placements":[{"placementId":"a%s"},{"placementId":"b%[1]s"}],"nextToken":%q}`, after, next)
+	}))
+	defer service.Close()
+	for _, c := range []struct{ limit, last, without, note string }{
+		{"3", "a1", "b1", "There are more than 3: give --limit.\n"},
+		{"4", "b1", "a2", "There are more than 4: give --limit.\n"},
+		{"6", "b2", "?", ""},
+		{"100", "b2", "?", ""},
+	} {
+		got := expect(t, topEnviron(service.URL), exitOK, []string{"get", "placements", "q", "--limit", c.limit}, c.last)
+		if got.stderr != c.note || strings.Contains(got.stdout, c.without) {
+			t.Errorf("--limit %s: %+v", c.limit, got)
 		}
 	}
 }

@@ -36,13 +36,13 @@ one. Its last lines are in -o json, and in muster logs PROCESS.`,
 		all.Computes = all.Computes[:min(len(all.Computes), limit)]
 		return o.show(all, func(to io.Writer) {
 			o.line(to, cells{"COMPUTE", "LOCATION", "PROCESS", "STATE", "CONNECTED", "HEALTH", "GAME SESSION",
-				"NEXT TRY"}, "GAME SESSION ARN", "PORT", "SDK", "STARTED", "UNHEALTHY", "RECONNECT BY", "END BY", "EXIT CODE", "CRASHES",
-				"PROGRAM")
+				"NEXT TRY"}, "GAME SESSION ARN", "PORT", "SDK", "STARTED", "UNHEALTHY", "RECONNECT BY", "END BY",
+				"EXIT CODE", "CRASHES", "PROGRAM")
 			for _, c := range all.Computes {
 				for _, p := range c.Processes {
 					o.line(to, cells{c.Name, c.Location, p.ProcessID, string(p.State), p.Connected, p.LastReport,
-						shortID(p.GameSession), ""}, p.GameSession, p.Port, p.SDKLanguage+" "+p.SDKVersion, p.StartTime, p.Unhealthy,
-						p.ReconnectBy, p.EndBy, "", "", "")
+						shortID(p.GameSession), ""}, p.GameSession, p.Port, p.SDKLanguage+" "+p.SDKVersion, p.StartTime,
+						p.Unhealthy, p.ReconnectBy, p.EndBy, "", "", "")
 				}
 				for _, b := range c.Backoffs {
 					o.line(to, cells{c.Name, c.Location, b.ProcessID, string(control.ProcessBackoff), false, "", "",

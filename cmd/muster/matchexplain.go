@@ -71,7 +71,7 @@ func (o *operatorCall) explain(ctx context.Context, ticket string) (body []byte,
 func refusal(status string, body []byte) error {
 	var failure struct{ Error, Message string }
 	if json.Unmarshal(body, &failure) != nil || failure.Error == "" ||
-		failure.Message == "" && !strings.HasSuffix(failure.Error, "Exception") { // another service, such as the gateway
+		failure.Message == "" && !strings.HasSuffix(failure.Error, "Exception") { // another service, as the gateway
 		return fmt.Errorf("the service answered %s: check that the endpoint is that of Muster's API", status)
 	}
 	return fmt.Errorf("%s: %s", failure.Error, failure.Message)
