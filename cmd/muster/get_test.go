@@ -116,7 +116,8 @@ func TestGetPages(t *testing.T) {
 		{"6", "b2", "?", ""},
 		{"100", "b2", "?", ""},
 	} {
-		got := expect(t, topEnviron(service.URL), exitOK, []string{"get", "placements", "q", "--limit", c.limit}, c.last)
+		args := []string{"get", "placements", "q", "--limit", c.limit}
+		got := expect(t, topEnviron(service.URL), exitOK, args, c.last)
 		if got.stderr != c.note || strings.Contains(got.stdout, c.without) {
 			t.Errorf("--limit %s: %+v", c.limit, got)
 		}
