@@ -207,14 +207,14 @@ func TestAuditCommand(t *testing.T) {
 	environ := []string{"AWS_ENDPOINT_URL=" + service.URL, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret",
 		"AWS_REGION=us-west-2"}
 	table := expect(t, environ, exitOK, []string{"audit", "--since", "2026-11-01T00:00:00Z", "--user", "ada",
-		"--errors", "--key", "k", "--event", "e", "--resource", "r", "--address", "a", "--limit", "5", "--follow"},
+		"--errors", "--key", "k", "--event", "e", "--resource", "r", "--address", "a", "--limit", "1", "--follow"},
 		"TIME",
 		"2026-11-23T06:04:08Z", "ada [2J as dev", "CreateFleet (3 times)", "192.0.2.7", "AccessDeniedException",
 		"arn:aws:x")
 	if strings.Contains(table.stdout, "\x1b") {
 		t.Error("a control character reaches the terminal")
 	}
-	if want := "address=a&errors=true&event=e&follow=true&key=k&limit=5&resource=r&since=2026-11-01T00%3A00%3A00Z&" +
+	if want := "address=a&errors=true&event=e&follow=true&key=k&limit=1&resource=r&since=2026-11-01T00%3A00%3A00Z&" +
 		"user=ada"; asked != want {
 		t.Errorf("asked %s, want %s", asked, want)
 	}

@@ -22,16 +22,10 @@ const (
 
 // followTrail writes records as they come, until ctx ends, which is no failure.
 func (o *operatorCall) followTrail(ctx context.Context, query url.Values) error {
-	err := o.heading()
-	if err == nil {
-		err = o.get(ctx, "/v1/audit?"+query.Encode(), func(from io.Reader) error {
-			return eachLine(from, o.writeRecord)
-		})
+	if err := o.heading(); err != nil {
+		return err
 	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return o.followLines(ctx, path("audit"), query, o.writeRecord)
 }
 
 // showTrail writes the newest records of a period, and says how many older ones there are; all of them for limit 0.

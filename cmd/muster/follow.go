@@ -94,8 +94,10 @@ func (o *operatorCall) followLines(
 				if err := write(line); err != nil {
 					return &localError{err}
 				}
-				values.Set("after", at.Position)
-				values.Del("last")
+				if at.Position != "" {
+					values.Set("after", at.Position)
+					values.Del("last")
+				}
 				if left > 0 {
 					left--
 					values.Set("limit", strconv.Itoa(left))

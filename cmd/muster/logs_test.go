@@ -127,6 +127,10 @@ func TestFollow(t *testing.T) {
 			{"/v1/events?follow=true&last=10", 200, `{"position":"1.1"}` + "\n", true},
 			{"/v1/events?after=1.1&follow=true", 200, `{"position":"2.1"}` + "\n", false}}, exitOK,
 			[]string{`{"position":"1.1"}` + "\n", `{"position":"2.1"}` + "\n"}, "connection lost: unexpected EOF"},
+		{"audit trail", []string{"audit", "--follow", "--json"}, []step{
+			{"/v1/audit?follow=true", 200, `{"position":"1-1"}` + "\n", true},
+			{"/v1/audit?after=1-1&follow=true", 200, "", false}}, exitOK, []string{`{"position":"1-1"}` + "\n"},
+			"connection lost"},
 		{"events of a fleet", []string{"events", "--follow", "--last", "5", "--fleet", "f", "--json"}, []step{
 			{"/v1/events?follow=true&last=5", 200, `{"position":"1.1"}` + "\n", false}}, exitOK, nil, ""},
 		{"what is no line", []string{"events", "--follow", "--json"}, []step{
