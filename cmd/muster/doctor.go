@@ -124,7 +124,7 @@ In a cluster, call the node on this machine.`,
 // check checks the flags.
 func (d *doctor) check() error {
 	if d.legacy && (d.file != "" || d.data != "" || d.listen != "") {
-		return errors.New("--config, --data and --listen cannot be combined with --legacy: it asks a running service")
+		return errors.New("--config, --data and --listen cannot be combined with --legacy: it calls a running service")
 	}
 	for _, port := range d.ports {
 		if port < 1 || port > 65535 {

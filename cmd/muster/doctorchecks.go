@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	clockWarning = 5 * time.Second // a shard takes a larger step of the clock for a pause
+	clockWarning = 5 * time.Second // a shard handles a larger step of the clock as a pause
 	futureFile   = time.Minute     // a file that is so much newer than the clock
 
 	diskFailure  = 256 << 20 // bytes that are free
@@ -119,7 +119,7 @@ func (e *examination) port(ctx context.Context, p servicePort) {
 		e.add(checkOK, "", "%s: %s is in use by this service, which is ready", p.setting, p.address)
 	case isInUse(err):
 		e.add(checkFailure, fmt.Sprintf("End that process, or choose another address with the setting %s. If it is "+
-			"this service, \"muster logs\" or its log says why it is not ready.", p.setting),
+			"this service, read why it is not ready in its log, or with \"muster logs\".", p.setting),
 			"%s: %s is in use by %s", p.setting, p.address, nameOwners(owners))
 	case errors.Is(err, fs.ErrPermission):
 		e.add(checkFailure, "Choose a port from 1024 on, or give the service CAP_NET_BIND_SERVICE.", "%s: %s",

@@ -149,7 +149,7 @@ func (e *examination) meetService(ctx context.Context) {
 	}
 }
 
-// callService asks the service that the environment or flags name for its shards, which tells how its engine does.
+// callService requests the shards of the service that flags or the environment name: the state of its engine.
 func (e *examination) callService(ctx context.Context) {
 	if e.noService = errors.Is(e.incomplete, errNoEndpoint); e.noService {
 		return

@@ -36,7 +36,7 @@ func (e *examination) serviceSkew(ctx context.Context) (time.Duration, error) {
 	return e.now().Sub(at).Truncate(time.Second), err
 }
 
-// accessKey checks how the service took the access key of the call.
+// accessKey checks whether the service has accepted the access key of the call.
 func (e *examination) accessKey() {
 	switch err := e.refused; {
 	case e.noService:

@@ -102,7 +102,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestGetPages asks for pages until there are enough rows, and reports that there are more.
+// TestGetPages requests pages until there are enough rows, and reports that there are more.
 func TestGetPages(t *testing.T) {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		after := r.FormValue("after") // "", 1, 2

@@ -87,7 +87,7 @@ func (d *Handler) copyProcessLog(w http.ResponseWriter, c *call, log *control.Pr
 			if c.Context().Err() != nil {
 				return nil // the client has left
 			}
-			if follow && ctx.Err() != nil { // the handler stops, but the process goes on: not an end in order
+			if follow && ctx.Err() != nil { // the handler stops, but the process still runs: not an end in order
 				panic(http.ErrAbortHandler)
 			}
 			l = processes.LogLines{Problem: "The agent does not answer.", Ended: true}
