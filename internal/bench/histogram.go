@@ -12,9 +12,9 @@ const (
 	buckets   = (63-precision)*perOctave + perOctave
 )
 
-// A histogram counts times. Each octave has the same number of buckets, so the relative error is constant. The zero
+// A Histogram counts times. Each octave has the same number of buckets, so the relative error is constant. The zero
 // value is empty. It is not safe for concurrent use.
-type histogram struct {
+type Histogram struct {
 	counts [buckets]uint64
 	total  uint64
 	max    time.Duration
@@ -33,14 +33,15 @@ func upperBound(bucket int) time.Duration {
 	return time.Duration(bucket-shift*perOctave+1)<<shift - 1
 }
 
-// record counts one time.
-func (h *histogram) record(d time.Duration) {
+// Record counts one time.
+func (h *Histogram) Record(d time.Duration) {
 	h.counts[bucketOf(d)]++
 	h.total++
 	h.max = max(h.max, d)
 }
 
-func (h *histogram) add(o *histogram) {
+// Add counts the times of another histogram, too.
+func (h *Histogram) Add(o *Histogram) {
 	for i, n := range o.counts {
 		h.counts[i] += n
 	}
@@ -48,9 +49,9 @@ func (h *histogram) add(o *histogram) {
 	h.max = max(h.max, o.max)
 }
 
-// quantile returns the time that a share q, 0 to 1, did not exceed, rounded up to the end of its bucket; 0 for an empty
+// Quantile returns the time that a share q, 0 to 1, did not exceed, rounded up to the end of its bucket; 0 for an empty
 // histogram.
-func (h *histogram) quantile(q float64) time.Duration {
+func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := min(uint64(q*float64(h.total))+1, h.total)
 	var seen uint64
 	for i, n := range h.counts {
@@ -60,3 +61,6 @@ func (h *histogram) quantile(q float64) time.Duration {
 	}
 	return 0
 }
+
+// Max returns the longest time; 0 for an empty histogram.
+func (h *Histogram) Max() time.Duration { return h.max }

@@ -31,40 +31,40 @@ func TestBucketsCoverAllTimes(t *testing.T) {
 func TestQuantiles(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var all []time.Duration
-	var whole, half, other histogram
+	var whole, half, other Histogram
 	for i := range 20_000 {
 		d := time.Duration(math.Exp(random.Float64()*20)) * 10
 		all = append(all, d)
 		if i%2 == 0 {
-			half.record(d)
+			half.Record(d)
 		} else {
-			other.record(d)
+			other.Record(d)
 		}
 	}
-	whole.add(&half)
-	whole.add(&other)
+	whole.Add(&half)
+	whole.Add(&other)
 	slices.Sort(all)
 	for _, q := range []float64{0, 0.001, 0.5, 0.9, 0.99, 0.999, 0.9999} {
-		want, got := all[int(q*float64(len(all)))], whole.quantile(q)
+		want, got := all[int(q*float64(len(all)))], whole.Quantile(q)
 		if got < want || float64(got-want) > float64(want)/perOctave+1 {
 			t.Errorf("quantile %v is %v instead of %v", q, got, want)
 		}
 	}
-	if got := whole.quantile(1); got != all[len(all)-1] {
+	if got := whole.Quantile(1); got != all[len(all)-1] {
 		t.Errorf("the highest is %v instead of %v", got, all[len(all)-1])
 	}
 }
 
 func TestEmptyHistogram(t *testing.T) {
-	var h histogram
-	if got := h.quantile(0.99); got != 0 {
+	var h Histogram
+	if got := h.Quantile(0.99); got != 0 {
 		t.Errorf("got %v", got)
 	}
 }
 
 func BenchmarkRecord(b *testing.B) {
-	var h histogram
+	var h Histogram
 	for i := 0; b.Loop(); i++ {
-		h.record(time.Duration(i))
+		h.Record(time.Duration(i))
 	}
 }

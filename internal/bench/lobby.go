@@ -15,7 +15,7 @@ type lobby struct {
 	waiting map[string]*waitingTicket // by id
 	unheard int                       // waiting tickets that are not in the feed yet
 	placing map[string]bool           // matches by id
-	times   histogram                 // of the matches
+	times   Histogram                 // of the matches
 	heard   time.Time                 // last change
 	failure error                     // of the feed
 }
@@ -101,7 +101,7 @@ func (l *lobby) made(now time.Time, line []byte) {
 		}
 	}
 	if !newest.IsZero() {
-		l.times.record(now.Sub(newest))
+		l.times.Record(now.Sub(newest))
 		l.placing[match.Event.Detail.MatchID] = true
 		l.heard = now
 	}
@@ -150,7 +150,7 @@ func (l *lobby) tickets() []string {
 func (l *lobby) observe() func(context.Context, *Result) {
 	before := len(l.tickets())
 	l.mu.Lock()
-	l.times = histogram{}
+	l.times = Histogram{}
 	l.mu.Unlock()
 	return func(ctx context.Context, r *Result) {
 		m := &Matchmaking{WaitingBefore: before, WaitingAfter: len(l.tickets())}

@@ -15,7 +15,7 @@ type meter struct {
 	units      atomic.Int64 // of successful operations
 	failures   atomic.Int64
 
-	times  histogram // of successful operations
+	times  Histogram // of successful operations
 	errors map[string]int64
 }
 
@@ -29,7 +29,7 @@ func (m *meter) count(took time.Duration, units int, err error) {
 		m.errors[nameOf(err)]++
 		return
 	}
-	m.times.record(took)
+	m.times.Record(took)
 	m.units.Add(int64(units))
 	m.operations.Add(1)
 }

@@ -87,9 +87,9 @@ func newResult(p Profile, cfg Config, began time.Time, o outcome, meters []*mete
 	if p.Name == playersProfile.Name {
 		r.Batch = cfg.Batch
 	}
-	var times histogram
+	var times Histogram
 	for _, m := range meters {
-		times.add(&m.times)
+		times.Add(&m.times)
 		for name, n := range m.errors {
 			r.Errors[name] += n
 		}
@@ -102,10 +102,10 @@ func newResult(p Profile, cfg Config, began time.Time, o outcome, meters []*mete
 	return r
 }
 
-func latencyOf(h *histogram) Latency {
+func latencyOf(h *Histogram) Latency {
 	return Latency{
-		P50: h.quantile(0.5).Seconds(), P90: h.quantile(0.9).Seconds(), P99: h.quantile(0.99).Seconds(),
-		P999: h.quantile(0.999).Seconds(), Max: h.max.Seconds(),
+		P50: h.Quantile(0.5).Seconds(), P90: h.Quantile(0.9).Seconds(), P99: h.Quantile(0.99).Seconds(),
+		P999: h.Quantile(0.999).Seconds(), Max: h.Max().Seconds(),
 	}
 }
 
