@@ -20,7 +20,7 @@ type Config struct {
 	Region string
 	// Credentials sign the calls; nil for the environment's.
 	Credentials aws.CredentialsProvider
-	// HTTPClient makes the calls; nil for the AWS SDK's.
+	// HTTPClient makes the calls of sessions; nil for the AWS SDK's, which also fetches the environment's credentials.
 	HTTPClient *http.Client
 	// Target is where Host creates sessions and Find searches for them. Other calls do not use it.
 	Target Target

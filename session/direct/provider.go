@@ -61,6 +61,9 @@ func (p *provider) Configure(ctx context.Context, region string) error {
 	if cfg.Credentials == nil {
 		return session.Errorf(op, session.ErrDenied, "no credentials: set Config.Credentials or the environment's")
 	}
+	if p.cfg.HTTPClient != nil { // not as an option: the SDK rejects it if the environment has AWS_CA_BUNDLE
+		cfg.HTTPClient = p.cfg.HTTPClient
+	}
 	cfg.Credentials = aws.NewCredentialsCache(namedCredentials{cfg.Credentials})
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
 		return failure(ctx, op, err)
@@ -78,9 +81,6 @@ func (p *provider) options(region string) (options []func(*config.LoadOptions) e
 	}
 	if p.cfg.Credentials != nil {
 		options = append(options, config.WithCredentialsProvider(p.cfg.Credentials))
-	}
-	if p.cfg.HTTPClient != nil {
-		options = append(options, config.WithHTTPClient(p.cfg.HTTPClient))
 	}
 	return options
 }

@@ -2,7 +2,12 @@ package direct_test
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,6 +45,22 @@ func TestConfigure(t *testing.T) {
 				wantError(t, err, test.want, "")
 			}
 		})
+	}
+}
+
+// TestOwnClientAndCABundle has a client of its own in an environment with AWS_CA_BUNDLE, as that of muster dev.
+func TestOwnClientAndCABundle(t *testing.T) {
+	bundle := filepath.Join(t.TempDir(), "ca.pem")
+	server := httptest.NewTLSServer(nil)
+	server.Close()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(bundle, ca, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_CA_BUNDLE", bundle)
+	p := direct.New(direct.Config{Credentials: mustertest.StaticKey("id", "secret"), HTTPClient: &http.Client{}})
+	if err := p.Configure(t.Context(), "us-east-1"); err != nil {
+		t.Error(err)
 	}
 }
 
