@@ -37,6 +37,7 @@ func (a *app) flagValues() map[string]cobra.CompletionFunc {
 		"output":               fixed("table", "wide", "json"),
 		"gamelift-credentials": fixed("instance-profile", "environment-variable", "container"),
 		"sdk":                  fixed("5", "legacy"),
+		"connect":              fixed(connections...),
 	}
 }
 

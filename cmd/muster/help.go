@@ -47,6 +47,12 @@ var shortHelp = map[string][]flagGroup{
 		{"Machine", "machine service token-file name cpus memory run-as"},
 		{"Both", "data port-range metrics-listen ca-file"},
 	},
+	"bots": {
+		{"Players", "players every stay for connect slots"},
+		{"Game sessions", "fleet alias queue matchmaking attribute latency team"},
+		{"Service", "gateway api-key api endpoint profile ca-file"},
+		{"Output", "output"},
+	},
 	"bench": {
 		{"Service", "endpoint access-key secret-key region ca-file"},
 		{"Load", "duration connections rate pool batch locations waiting sdk"},

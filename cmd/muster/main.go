@@ -144,7 +144,7 @@ func (a *app) addCommands(root *cobra.Command) {
 		{"cluster", "Run a cluster:", []*cobra.Command{a.clusterCommand()}},
 		{"matchmaking", "Match players:", []*cobra.Command{a.matchCommand()}},
 		{"tools", "Other tools:", []*cobra.Command{a.configCommand(), a.doctorCommand(), a.healthCommand(),
-			a.benchCommand(), a.sampleServerCommand(), a.versionCommand(), a.hashPasswordsCommand()}},
+			a.benchCommand(), a.botsCommand(), a.sampleServerCommand(), a.versionCommand(), a.hashPasswordsCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, command := range g.commands {
