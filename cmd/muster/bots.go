@@ -95,10 +95,11 @@ func (b *botsRun) addFlags(command *cobra.Command) {
 	f.Lookup("latency").DefValue, f.Lookup("attribute").DefValue = "", "" // not shown
 	f.DurationVar(&c.Stay, "stay", 30*time.Second, "how long a bot stays in a game session")
 	c.Every = 200 * time.Millisecond
-	f.Func("every", "time between two joins or their rate, as `1s or 20/s` (default 200ms)", func(text string) (err error) {
+	every := func(text string) (err error) {
 		c.Every, err = interval(text)
 		return err
-	})
+	}
+	f.Func("every", "time between two joins, or their rate: `1s or 20/s` (default 200ms)", every)
 	f.DurationVar(&b.limit, "for", 0, "how long to run; 0: until Ctrl-C")
 	f.IntVar(&c.Slots, "slots", 10, "slots of the game sessions that bots create, 1 to 200")
 	f.StringVar(&b.connect, "connect", "arena", "connection to game servers: "+strings.Join(connections, ", "))
@@ -297,7 +298,7 @@ func noneJoined(s bots.Snapshot, err error) error {
 func (b *botsRun) watch(stats *bots.Stats, began time.Time, ended <-chan error) error {
 	every, start, end := 10*time.Second, "", "\n"
 	if isTerminal(b.stderr) {
-		every, start, end = time.Second, "\r", "\x1b[K"
+		every, start, end = time.Second, "\r\x1b[?7l", "\x1b[K\x1b[?7h" // a long line is cut off
 		defer fmt.Fprintln(b.stderr)
 	}
 	ticks := b.time().NewTicker(every)

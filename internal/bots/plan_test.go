@@ -45,7 +45,7 @@ func TestPlan(t *testing.T) {
 		"too late": {turns: []turn{{Find, found("a", "b", "c"), join("a")}, {Join, kind(session.ErrFull), join("b")},
 			{Join, kind(session.ErrNotFound), join("c")}, {Join, kind(session.ErrState), Move{Step: Host}}}},
 		"rejected by the game server": {turns: []turn{{Find, found("a", "b"), join("a")},
-			{Join, Result{Err: &ConnectError{"h:1", session.Errorf("Connect", session.ErrDenied, "no")}}, rest(time.Second)},
+			{Join, Result{Err: &ConnectError{"h:1", kind(session.ErrDenied).Err}}, rest(time.Second)},
 			{Rest, ok, Move{Step: Arrive}}}},
 		"no capacity": {turns: []turn{{Host, kind(session.ErrUnavailable), rest(time.Second)},
 			{Host, kind(session.ErrUnavailable), rest(2 * time.Second)},
@@ -59,8 +59,8 @@ func TestPlan(t *testing.T) {
 		"no gateway":    {turns: []turn{{Find, kind(session.ErrTransport), hopeless}}},
 		"a match": {plan: Plan{Matchmaking: true}, turns: []turn{{Arrive, ok, Move{Step: Match}},
 			{Match, ok, Move{Step: Stay}}}},
-		"no match": {plan: Plan{Matchmaking: true}, turns: []turn{{Match, kind(session.ErrUnavailable), rest(time.Second)},
-			{Rest, ok, Move{Step: Arrive}}}},
+		"no match": {plan: Plan{Matchmaking: true}, turns: []turn{
+			{Match, kind(session.ErrUnavailable), rest(time.Second)}, {Rest, ok, Move{Step: Arrive}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,7 +81,8 @@ func TestPlan(t *testing.T) {
 }
 
 func equal(a, b Move) bool {
-	return a.Step == b.Step && a.Session.SessionID == b.Session.SessionID && a.Wait == b.Wait && a.Hopeless == b.Hopeless
+	return a.Step == b.Step && a.Session.SessionID == b.Session.SessionID && a.Wait == b.Wait &&
+		a.Hopeless == b.Hopeless
 }
 
 func TestReason(t *testing.T) {

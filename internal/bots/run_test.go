@@ -33,8 +33,8 @@ func (f *field) start(t *testing.T, players int, ticket func(string) session.Sta
 	f.stop = stop
 	t.Cleanup(stop)
 	go func() {
-		f.ended <- Run(ctx, Config{Players: players, Stay: time.Minute, Slots: 2, Ticket: ticket, Name: "bot", Clock: f.clock,
-			Client: func(id string) *session.Client {
+		f.ended <- Run(ctx, Config{Players: players, Stay: time.Minute, Slots: 2, Ticket: ticket, Name: "bot",
+			Clock: f.clock, Client: func(id string) *session.Client {
 				return session.New(session.Config{Remote: f.service.Remote(), PlayerID: id,
 					Connector: Connector{&f.connector}})
 			}}, &f.stats)
