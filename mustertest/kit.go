@@ -44,6 +44,17 @@ func (s *Service) Inject(f Fault) {
 		Delay: testkit.Of(f.Delay), Times: f.Times}))
 }
 
+// Faults returns what is left of the faults, each with the number of calls that have not met it yet in Times. It is empty
+// when all have been met.
+func (s *Service) Faults() []Fault {
+	var left []Fault
+	for _, f := range s.kit.Faults() {
+		left = append(left, Fault{Operation: f.Operation, Exception: f.Exception, LoseAnswer: f.LoseAnswer,
+			Delay: f.Delay.Duration(), Times: f.Times})
+	}
+	return left
+}
+
 // ClearFaults forgets faults that no call has met.
 func (s *Service) ClearFaults() { s.kit.ClearFaults() }
 

@@ -3,7 +3,9 @@ package mustertest_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -200,7 +202,7 @@ func TestDelay(t *testing.T) {
 		_, err := s.Client.ListFleets(context.WithoutCancel(t.Context()), &gamelift.ListFleetsInput{})
 		answered <- err
 	}()
-	mustertest.Eventually(t, "the call waits", func() bool { return !strings.Contains(faultsLeft(t, s), "ListFleets") })
+	mustertest.Eventually(t, "the call waits", func() bool { return len(s.Faults()) == 0 })
 	select {
 	case err := <-answered:
 		t.Errorf("the call was answered at once: %v", err)
@@ -272,15 +274,33 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// faultsLeft returns the state that programs in other languages see.
-func faultsLeft(t *testing.T, s *mustertest.Service) string {
-	t.Helper()
-	body := make([]byte, 4096)
-	r, err := s.Web.Get(s.HTTP + "/v1/test")
-	if err != nil {
-		t.Fatal(err)
+// Faults shows what no call has met yet. An operation that does not exist would never be met, so it is refused.
+func TestFaults(t *testing.T) {
+	s := mustertest.Start(t)
+	s.Inject(mustertest.Fault{Operation: "ListFleets", Delay: time.Millisecond, Times: 2})
+	mustertest.Call(t, s.Client.ListFleets, &gamelift.ListFleetsInput{})
+	want := []mustertest.Fault{{Operation: "ListFleets", Delay: time.Millisecond, Times: 1}}
+	if got := s.Faults(); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
-	defer func() { _ = r.Body.Close() }()
-	n, _ := r.Body.Read(body)
-	return string(body[:n])
+	for body, field := range map[string]string{
+		`{"operation":"CreateGameSesion","loseAnswer":true}`:               "operation",
+		`{"operation":"/create_session","loseAnswer":true}`:                "operation",
+		`{"operation":"POST create_session","loseAnswer":true}`:            "operation",
+		`{"operation":"ListFleets","exception":"Throttling"}`:              "exception",
+		`{"operation":"ListFleets","delay":601}`:                           "delay",
+		`{"operation":"ListFleets","loseAnswer":true,"times":-1}`:          "times",
+		`{"operation":"ListFleets","loseAnswer":true,"exceptions":"none"}`: "exceptions",
+		`{"operation":"ListFleets","loseAnswer":true,"delay":1}`:           "exactly one of",
+	} {
+		r, err := s.Web.Post(s.HTTP+"/v1/test/faults", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(r.Body)
+		_ = r.Body.Close()
+		if err != nil || r.StatusCode != http.StatusBadRequest || !strings.Contains(string(answer), field) {
+			t.Errorf("%s: got %d %s, %v, want 400 that names %s", body, r.StatusCode, answer, err, field)
+		}
+	}
 }

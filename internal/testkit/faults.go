@@ -9,6 +9,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -32,7 +33,8 @@ type Seconds float64
 // Of returns a duration as Seconds.
 func Of(d time.Duration) Seconds { return Seconds(d.Seconds()) }
 
-func (s Seconds) duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
+// Duration returns the duration.
+func (s Seconds) Duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
 
 const (
 	maxFaults = 1000
@@ -51,6 +53,10 @@ func (f *Fault) check() error {
 	switch {
 	case set != 1:
 		return fault.New(fault.InvalidRequest, "Set exactly one of exception, loseAnswer and delay.")
+	case !isOperation(f.Operation):
+		return fault.New(fault.InvalidRequest, "operation is %.128q: use an operation of the API, such as "+
+			"CreateGameSession, a request of the session gateway, such as POST /create_session, or nothing for all.",
+			f.Operation)
 	case f.Exception != "" && !strings.HasSuffix(f.Exception, "Exception"):
 		return fault.New(fault.InvalidRequest, "exception is %.64q: use the name of an exception of the API, such as "+
 			"ThrottlingException.", f.Exception)
@@ -60,6 +66,16 @@ func (f *Fault) check() error {
 		return fault.New(fault.InvalidRequest, "times is %d: use 1 to %d, or 0 for one.", f.Times, maxTimes)
 	}
 	return nil
+}
+
+// isOperation reports whether calls can have the name. A request of the session gateway is not looked up, because paths
+// may contain ids.
+func isOperation(name string) bool {
+	if method, path, gateway := strings.Cut(name, " "); gateway {
+		return method == strings.ToUpper(method) && strings.HasPrefix(path, "/")
+	}
+	_, known := wire.Lookup(name)
+	return known || name == ""
 }
 
 // faults are those that are left, the oldest first.
@@ -116,7 +132,7 @@ func (f *Fault) apply(ctx context.Context, clock clockwork.Clock) (lose bool, er
 		return false, fault.New(fault.Kind(f.Exception), "A test wanted this call to fail.")
 	case f.Delay > 0:
 		select {
-		case <-clock.After(f.Delay.duration()):
+		case <-clock.After(f.Delay.Duration()):
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}

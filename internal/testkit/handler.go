@@ -41,7 +41,7 @@ var requests = []request{
 	{"POST " + prefix + "/advance", taking(func(ctx context.Context, k *Kit, in *struct {
 		Seconds Seconds `json:"seconds"`
 	}) (any, error) {
-		return nil, k.Advance(ctx, in.Seconds.duration())
+		return nil, k.Advance(ctx, in.Seconds.Duration())
 	})},
 	{"POST " + prefix + "/faults", taking(func(_ context.Context, k *Kit, in *Fault) (any, error) {
 		return nil, k.Fail(*in)
@@ -126,7 +126,7 @@ func (k *Kit) serve(w http.ResponseWriter, r *http.Request, q *request) {
 	}
 	if answer == nil {
 		answer = state{Time: k.Clock.Now(), Ahead: Of(k.Clock.Ahead()), Quotas: k.EmulatesQuotas(),
-			Faults: k.faults.list()}
+			Faults: k.Faults()}
 	}
 	write(w, http.StatusOK, answer)
 }

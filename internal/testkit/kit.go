@@ -91,6 +91,9 @@ func (k *Kit) Fail(f Fault) error { return k.faults.add(f) }
 // ClearFaults forgets the faults that are left.
 func (k *Kit) ClearFaults() { k.faults.clear() }
 
+// Faults returns the faults that are left, each with the number of calls that it still waits for.
+func (k *Kit) Faults() []Fault { return k.faults.list() }
+
 const (
 	maxAdvance = 7 * 24 * time.Hour
 
