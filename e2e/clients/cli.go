@@ -24,7 +24,7 @@ func AWSCLI(t testing.TB, environ []string) *CLI {
 	t.Helper()
 	return &CLI{
 		ctx:     t.Context(),
-		program: cliProgram(t, installed(t, "python/bin/python", "python/Scripts/python.exe")),
+		program: cliProgram(t, Interpreter(t)),
 		environ: append(environment(t, environ), "AWS_PAGER="),
 	}
 }

@@ -24,17 +24,22 @@ type Driver struct {
 // services: their operations are written like sts.GetCallerIdentity.
 func Boto3(t testing.TB, environ []string) *Driver {
 	t.Helper()
-	python := installed(t, "python/bin/python", "python/Scripts/python.exe")
-	return start(t, exec.CommandContext(t.Context(), python, filepath.Join(source(t), "boto3_call.py")), environ)
+	return start(t, exec.CommandContext(t.Context(), Interpreter(t), filepath.Join(source(t), "boto3_call.py")), environ)
 }
 
 // JavaScript starts Node.js with the AWS SDK for JavaScript. The environment is as for Boto3.
 func JavaScript(t testing.TB, environ []string) *Driver {
 	t.Helper()
-	sdk := installed(t, "js/node_modules/@aws-sdk/client-gamelift/package.json")
 	command := exec.CommandContext(t.Context(), "node", filepath.Join(source(t), "js", "call.mjs"))
-	command.Dir = filepath.Join(filepath.Dir(sdk), "..", "..", "..")
+	command.Dir = filepath.Dir(NodeModules(t))
 	return start(t, command, environ)
+}
+
+// NodeModules returns the directory of the npm packages.
+func NodeModules(t testing.TB) string {
+	t.Helper()
+	sdk := installed(t, "js/node_modules/@aws-sdk/client-gamelift/package.json")
+	return filepath.Join(filepath.Dir(sdk), "..", "..")
 }
 
 func start(t testing.TB, command *exec.Cmd, environ []string) *Driver {
