@@ -8,7 +8,7 @@ GO ?= go
 # These packages hold goroutines that meet: their tests run under the race
 # detector. The rest is single-threaded, and quicker without it. Those that take
 # longest come first: the last one to end has the machine for itself.
-RACE := ./internal/journal/... ./internal/control/... ./internal/metrics ./internal/shard/... ./internal/cluster ./internal/api/... ./internal/serversdk/... ./internal/router/... ./internal/processes/... ./internal/publish/... ./gameserver/... ./gamenet/... ./examples/arena/... ./cmd/... ./internal/gateway/... ./internal/listen/... ./session/... ./internal/agent/... ./internal/machines/... ./internal/objects/... ./internal/testkit ./mustertest
+RACE := ./internal/journal/... ./internal/control/... ./internal/metrics ./internal/shard/... ./internal/cluster ./internal/api/... ./internal/serversdk/... ./internal/router/... ./internal/processes/... ./internal/publish/... ./gameserver/... ./gamenet/... ./examples/arena/... ./cmd/... ./internal/gateway/... ./internal/listen/... ./session/... ./internal/agent/... ./internal/machines/... ./internal/objects/... ./internal/testkit ./mustertest ./internal/bots ./examples/testing/...
 E2E_RACE := ./sessions/... ./history/... ./netcut/...
 
 # Tests of one package may take this long before they count as stuck.

@@ -97,7 +97,7 @@ func (s *Service) Disconnect(playerSessionID string) {
 	s.must(s.kit.Disconnect(s.Context(), playerSessionID))
 }
 
-// Fill gives all free seats of a game session of a ReadyFleet to connected players, and returns the ids of their player
+// Fill gives all free slots of a game session of a ReadyFleet to connected players, and returns the ids of their player
 // sessions.
 func (s *Service) Fill(gameSessionID string) []string {
 	s.Helper()

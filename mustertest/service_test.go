@@ -20,12 +20,12 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// newSession creates a game session with seats on a fleet with as many game servers.
-func newSession(t *testing.T, s *mustertest.Service, servers int, seats int32) (mustertest.ReadyFleet, string) {
+// newSession creates a game session with slots on a fleet with as many game servers.
+func newSession(t *testing.T, s *mustertest.Service, servers int, slots int32) (mustertest.ReadyFleet, string) {
 	t.Helper()
 	f := s.ReadyFleet(servers)
 	g := mustertest.Call(t, s.Client.CreateGameSession, &gamelift.CreateGameSessionInput{
-		FleetId: &f.ID, Location: &f.Location, MaximumPlayerSessionCount: &seats})
+		FleetId: &f.ID, Location: &f.Location, MaximumPlayerSessionCount: &slots})
 	id := *g.GameSession.GameSessionId
 	mustertest.Eventually(t, "the game session is ACTIVE", func() bool {
 		return statusOf(t, s, id) == types.GameSessionStatusActive

@@ -18,7 +18,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/examples/arena/game"
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 	"github.com/muster-gg/muster/session"
 )
 

@@ -18,8 +18,8 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/listen/localca"
-	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/internal/mustertest/ports"
+	"github.com/muster-gg/muster/mustertest"
 )
 
 // healthyProbes are those of a machine with nothing wrong.

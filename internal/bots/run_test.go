@@ -9,7 +9,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
-	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/mustertest"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/sessiontest"
 )

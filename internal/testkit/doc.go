@@ -7,7 +7,7 @@
 //	POST   /v1/test/faults             have calls fail, wait, or lose their answer; DELETE ends all of that
 //	POST   /v1/test/fleets             create a fleet with game servers that are ready
 //	POST   /v1/test/processes/kill     end one of these game servers as a crash would
-//	POST   /v1/test/game-sessions/fill give all free seats of a game session to players
+//	POST   /v1/test/game-sessions/fill give all free slots of a game session to players
 //	POST   /v1/test/player-sessions/{id}/connect, …/disconnect   have a player of such a game server come, or leave
 //
 // These requests are not signed. They are answered to programs on this machine alone, and not to web pages.

@@ -266,7 +266,7 @@ func (k *Kit) forPlayer(ctx context.Context, id string,
 // maxPlayers is the most player ids of one CreatePlayerSessions. Source: API reference, CreatePlayerSessions.
 const maxPlayers = 25
 
-// Fill creates player sessions for all free seats of a game session, has its game server accept them, and returns their
+// Fill creates player sessions for all free slots of a game session, has its game server accept them, and returns their
 // ids. NotFound, and the exceptions of CreatePlayerSessions.
 func (k *Kit) Fill(ctx context.Context, gameSession string) (players []string, err error) {
 	s, err := k.attached()
