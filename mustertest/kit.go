@@ -44,8 +44,8 @@ func (s *Service) Inject(f Fault) {
 		Delay: testkit.Of(f.Delay), Times: f.Times}))
 }
 
-// Faults returns what is left of the faults, each with the number of calls that have not met it yet in Times. It is empty
-// when all have been met.
+// Faults returns what is left of the faults, each with the number of calls that have not met it yet in Times. It is
+// empty when all have been met.
 func (s *Service) Faults() []Fault {
 	var left []Fault
 	for _, f := range s.kit.Faults() {

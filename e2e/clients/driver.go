@@ -24,7 +24,8 @@ type Driver struct {
 // services: their operations are written like sts.GetCallerIdentity.
 func Boto3(t testing.TB, environ []string) *Driver {
 	t.Helper()
-	return start(t, exec.CommandContext(t.Context(), Interpreter(t), filepath.Join(source(t), "boto3_call.py")), environ)
+	command := exec.CommandContext(t.Context(), Interpreter(t), filepath.Join(source(t), "boto3_call.py"))
+	return start(t, command, environ)
 }
 
 // JavaScript starts Node.js with the AWS SDK for JavaScript. The environment is as for Boto3.

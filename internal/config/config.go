@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/jonboulle/clockwork"
-
-	"github.com/muster-gg/muster/internal/testkit"
 )
 
 // Config configures a service. Start from Default, or use Load to read flags, the environment and a file. The zero
@@ -114,11 +112,17 @@ type Process struct {
 	// Clock for all deadlines; nil: the system's. Tests set a fake one.
 	Clock clockwork.Clock
 	// Test makes the service one for tests; nil: it is none. Clock is the kit's then.
-	Test *testkit.Kit
+	Test TestKit
 	// Environ (NAME=value) has the OTEL_* variables, which have the metrics pushed to a collector; nil: no push.
 	Environ []string
 	// SettingOrigins are the sources of the values, as Load returns them, for people who ask the service; nil: unknown.
 	SettingOrigins Origins
+}
+
+// A TestKit is a *testkit.Kit, of which the settings know no more: they do not link the service.
+type TestKit interface {
+	EmulateQuotas()
+	EmulatesQuotas() bool
 }
 
 // Cluster makes the service one of several nodes that serve a region together. Without Node there is no cluster. The

@@ -41,7 +41,7 @@ func (s *service) openGateway(ctx context.Context) (err error) {
 		service: plane, queues: plane, matchmaking: plane, region: s.cfg.Region, secret: gatewaySecret(s.secret),
 		tls: s.listening(), limits: s.limits,
 		metrics: s.metrics.Registry(), scrape: scrape, begun: s.awaitReady, ready: plane.Ready,
-		clock: s.cfg.Clock, test: s.cfg.Test, log: s.cfg.Log,
+		clock: s.cfg.Clock, test: s.kit, log: s.cfg.Log,
 	})
 	return err
 }
@@ -236,8 +236,8 @@ func (s *service) routes(calls http.Handler) http.Handler {
 		delete(pages, "/metrics")
 	}
 	var tests http.Handler
-	if s.cfg.Test != nil {
-		tests = s.cfg.Test.Handler()
+	if s.kit != nil {
+		tests = s.kit.Handler()
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, ok := pages[r.URL.Path]

@@ -49,8 +49,8 @@ func (s *service) serve(ctx context.Context) error {
 	group.Go(func() error {
 		<-ctx.Done()
 		defer stopPlane()
-		if s.cfg.Test != nil {
-			s.cfg.Test.Close()
+		if s.kit != nil {
+			s.kit.Close()
 		}
 		s.transferShards()
 		err := s.closeEndpoints()

@@ -51,6 +51,7 @@ import (
 	"github.com/muster-gg/muster/internal/telemetry"
 	"github.com/muster-gg/muster/internal/telemetry/logring"
 	"github.com/muster-gg/muster/internal/telemetry/otlp"
+	"github.com/muster-gg/muster/internal/testkit"
 )
 
 // historyIndexDir is the directory of the history's index in the data directory. It can be deleted while no service
@@ -77,7 +78,8 @@ func run(ctx context.Context, cfg config.Config) (err error) {
 		return err
 	}
 	complete(&cfg.Process)
-	if cfg.Test != nil {
+	kit, _ := cfg.Test.(*testkit.Kit)
+	if kit != nil {
 		cfg.ClockSkew = testSkew
 	}
 	lines := logring.New(cfg.Clock.Now())
@@ -91,7 +93,7 @@ func run(ctx context.Context, cfg config.Config) (err error) {
 		return err
 	}
 	s := &service{
-		cfg: cfg, lines: lines, pushes: pushes, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{}),
+		cfg: cfg, kit: kit, lines: lines, pushes: pushes, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{}),
 		complete: make(chan struct{}),
 	}
 	defer closing(&err, s.opened.close)
@@ -153,6 +155,7 @@ func (c *closers) close() (err error) {
 // A service is one run.
 type service struct {
 	cfg         config.Config
+	kit         *testkit.Kit // nil: the service is none for tests
 	opened      closers
 	lines       *logring.Ring // of the log
 	metrics     *telemetry.Metrics

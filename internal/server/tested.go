@@ -22,20 +22,20 @@ const testSkew = 100 * 365 * 24 * time.Hour
 
 // quotas returns the limit of calls, with that of a service for tests.
 func (s *service) quotas(allow func(operation, principal string) bool) func(operation, principal string) bool {
-	if s.cfg.Test == nil {
+	if s.kit == nil {
 		return allow
 	}
 	return func(operation, principal string) bool {
-		return allow(operation, principal) && s.cfg.Test.Allow(operation)
+		return allow(operation, principal) && s.kit.Allow(operation)
 	}
 }
 
 // injected returns what a service for tests does to calls; nil: nothing.
 func (s *service) injected() func(ctx context.Context, operation string) (lose bool, err error) {
-	if s.cfg.Test == nil {
+	if s.kit == nil {
 		return nil
 	}
-	return s.cfg.Test.Call
+	return s.kit.Call
 }
 
 // injecting has a service for tests do the same to requests of the session gateway.
@@ -68,11 +68,12 @@ func (u unread) WriteHeader(int)             {}
 
 // attachTests passes the ready service to its test kit.
 func (s *service) attachTests(e config.Endpoints) {
-	if s.cfg.Test == nil {
+	if s.kit == nil {
 		return
 	}
-	s.cfg.Test.Attach(testkit.Service{
-		URL: cmp.Or(e.WS, e.WSS), TLS: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, // this process
+	s.kit.Attach(testkit.Service{
+		URL: cmp.Or(e.WS, e.WSS),
+		TLS: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, // the service is in this process
 		Invoke: func(ctx context.Context, operation string, body []byte) ([]byte, error) {
 			return s.api.InvokeJSON(ctx, s.plane.LocalIdentity(), access.Origin{}, operation, body)
 		},

@@ -108,7 +108,8 @@ const (
 )
 
 // Advance moves the clock of the service forward, in steps of a second, and has everything happen that is due
-// meanwhile. Connected game servers count as healthy. InvalidRequest for a time that is not positive, or longer than a week.
+// meanwhile. Connected game servers count as healthy. InvalidRequest for a time that is not positive, or longer than a
+// week.
 func (k *Kit) Advance(ctx context.Context, d time.Duration) error {
 	if d <= 0 || d > maxAdvance {
 		return fault.New(fault.InvalidRequest, "The clock cannot advance by %s: use more than 0 and at most %s.", d,

@@ -19,8 +19,8 @@ type Lobby struct {
 	Poll              time.Duration // between two checks of a game session that is not ACTIVE yet
 }
 
-// Join reserves a slot for a player in a game session that has one, or in a new game session. A request that is repeated
-// with the same id creates one game session at most.
+// Join reserves a slot for a player in a game session that has one, or in a new game session. A request that is
+// repeated with the same id creates one game session at most.
 func (l *Lobby) Join(ctx context.Context, player, request string) (*types.PlayerSession, error) {
 	found, err := l.Client.SearchGameSessions(ctx, &gamelift.SearchGameSessionsInput{
 		FleetId: &l.FleetID, Location: &l.Location, FilterExpression: new("hasAvailablePlayerSessions=true")})
