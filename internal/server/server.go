@@ -93,8 +93,8 @@ func run(ctx context.Context, cfg config.Config) (err error) {
 		return err
 	}
 	s := &service{
-		cfg: cfg, kit: kit, lines: lines, pushes: pushes, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{}),
-		complete: make(chan struct{}),
+		cfg: cfg, kit: kit, lines: lines, pushes: pushes, metrics: telemetry.New(region.Events.Name),
+		ready: make(chan struct{}), complete: make(chan struct{}),
 	}
 	defer closing(&err, s.opened.close)
 	if err := s.open(ctx); err != nil {
