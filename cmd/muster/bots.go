@@ -262,11 +262,13 @@ func (b *botsRun) run(ctx context.Context) error {
 			Connector: bots.Connector{Connector: b.connector(id)}})
 	}
 	fmt.Fprintf(b.stderr, "%s through %s; Ctrl-C ends.\n", counted(b.config.Players, "bot"), at)
+	full := make(chan struct{})
+	b.config.Full = func() { close(full) }
 	var stats bots.Stats
 	began := b.now()
 	ended := make(chan error, 1)
 	go func() { ended <- bots.Run(ctx, b.config, &stats) }()
-	err := b.watch(&stats, began, ended)
+	err := b.watch(&stats, began, full, ended)
 	s := stats.Snapshot()
 	if err == nil || b.output == "json" { // else the error is all that there is to show
 		if shown := b.summarize(s, b.now().Sub(began)); shown != nil {
@@ -295,7 +297,7 @@ func noneJoined(s bots.Snapshot, err error) error {
 }
 
 // watch shows the progress until the bots have ended: a line each second on a terminal, else one every 10 s.
-func (b *botsRun) watch(stats *bots.Stats, began time.Time, ended <-chan error) error {
+func (b *botsRun) watch(stats *bots.Stats, began time.Time, full <-chan struct{}, ended <-chan error) error {
 	every, start, end := 10*time.Second, "", "\n"
 	if isTerminal(b.stderr) {
 		every, start, end = time.Second, "\r\x1b[?7l", "\x1b[K\x1b[?7h" // a long line is cut off
@@ -307,6 +309,11 @@ func (b *botsRun) watch(stats *bots.Stats, began time.Time, ended <-chan error) 
 		select {
 		case err := <-ended:
 			return err
+		case <-full:
+			fmt.Fprintf(b.stderr, "%sAll have joined, after %s.%s", start, seconds(b.now().Sub(began).Seconds()),
+				strings.TrimSuffix(end, "\n")+"\n")
+			full = nil
+			continue
 		case <-ticks.Chan():
 		}
 		s := stats.Snapshot()

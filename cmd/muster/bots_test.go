@@ -141,25 +141,29 @@ func (f *botField) active(t *testing.T) (n int) {
 	return n
 }
 
-// play runs bots until so many are active, and returns the result.
+// play runs bots until all have joined, and returns the result.
 func (f *botField) play(t *testing.T, players int, args string) result {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	var stdout, stderr bytes.Buffer
-	a := &app{environ: f.environ(), stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr}
+	var stdout bytes.Buffer
+	stderr := &lockedBuffer{}
+	a := &app{environ: f.environ(), stdin: strings.NewReader(""), stdout: &stdout, stderr: stderr}
 	ended := make(chan int, 1)
 	go func() {
 		ended <- a.run(ctx, append([]string{"bots", "--every=1ms", "--stay=1h", "-o=json"}, strings.Fields(args)...))
 	}()
-	mustertest.Eventually(t, "the bots are in the game", func() bool {
+	mustertest.Eventually(t, "all bots have joined", func() bool {
 		select {
 		case status := <-ended:
-			t.Fatalf("ended with %d: %s", status, &stderr)
+			t.Fatalf("ended with %d: %s", status, stderr)
 		default:
 		}
-		return f.active(t) == players
+		return strings.Contains(stderr.String(), "All have joined")
 	})
+	if n := f.active(t); n != players {
+		t.Errorf("%d players are active, want %d", n, players)
+	}
 	stop()
 	return result{<-ended, stdout.String(), stderr.String()}
 }

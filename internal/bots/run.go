@@ -24,6 +24,7 @@ type Config struct {
 	// Ticket makes a bot's request for a match; nil: bots search for game sessions and create them.
 	Ticket func(playerID string) session.StartMatchmakingRequest
 	Name   string // of the run: the ids of its players begin with it
+	Full   func() // called when all bots are in game sessions at the same time for the first time; may be nil
 	Clock  clockwork.Clock
 }
 
@@ -92,6 +93,7 @@ type crew struct {
 	turns <-chan time.Time // has one for each bot that may begin to join
 	stop  context.CancelCauseFunc
 	lucky atomic.Bool // a bot has joined
+	full  sync.Once   // for Full
 
 	mu       sync.Mutex
 	hosting  int           // bots that create a game session
@@ -139,7 +141,9 @@ func (b *bot) count(ended Step, next Move) {
 		b.stats.update(func(now *Snapshot) { now.Waiting++ })
 	case next.Step == Stay:
 		b.lucky.Store(true)
-		b.stats.joined(b.Clock.Since(b.since))
+		if b.stats.joined(b.Clock.Since(b.since)) == b.Players && b.Full != nil {
+			b.full.Do(b.Full)
+		}
 		b.since = time.Time{}
 	case ended == Stay:
 		b.stats.update(func(now *Snapshot) {

@@ -65,14 +65,17 @@ func (s *Stats) update(change func(*Snapshot)) {
 }
 
 // joined counts a bot that has a slot after this time.
-func (s *Stats) joined(after time.Duration) {
+// joined counts a bot that has joined, and returns how many are in game sessions now.
+func (s *Stats) joined(after time.Duration) (joined int) {
 	s.update(func(now *Snapshot) {
 		s.slots.Record(after)
 		now.Waiting--
 		now.Joins++
 		now.Joined++
 		now.Most = max(now.Most, now.Joined)
+		joined = now.Joined
 	})
+	return joined
 }
 
 func (s *Stats) failed(err error) {

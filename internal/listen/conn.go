@@ -72,11 +72,14 @@ const tlsOnly = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=u
 	"45\r\nConnection: close\r\n\r\n" +
 	"This port speaks TLS only: use https or wss.\n"
 
-// refuse answers an unencrypted client that it must use TLS. It reads a little of the rest of the request, because
+// refusedRest is how much of a refused request is read, within the time limit of the first byte.
+const refusedRest = 1 << 20
+
+// refuse answers an unencrypted client that it must use TLS. It reads the rest of the request, up to a limit, because
 // closing with unread input would discard the answer.
 func refuse(c *Replayed) {
 	if _, err := io.WriteString(c, tlsOnly); err != nil || c.CloseWrite() != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, c, 64<<10)
+	_, _ = io.CopyN(io.Discard, c, refusedRest)
 }

@@ -108,9 +108,10 @@ func (r *Recorder) Run(ctx context.Context) error {
 // frame would be wrong after the clock was set.
 func (r *Recorder) record(ctx context.Context) error {
 	step := steps[samples].step
+	last := r.cfg.Clock.Now().Truncate(step) // before there is a ticker: a test may advance its clock from then on
 	ticker := r.cfg.Clock.NewTicker(time.Second)
 	defer ticker.Stop()
-	for last := r.cfg.Clock.Now().Truncate(step); ; {
+	for {
 		select {
 		case <-ticker.Chan():
 			if begin := r.cfg.Clock.Now().Truncate(step); !begin.Equal(last) {
