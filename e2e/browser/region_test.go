@@ -36,17 +36,18 @@ type liveRegion struct {
 
 	fleets   map[string]types.FleetAttributes // by name
 	sessions []types.GameSession
-	players  int                           // who play
-	shown    string                        // the ARN of the game session with a picture
-	servers  map[string]*gameserver.Server // by the game session's ARN, after it has started
+	players  int                    // who play
+	shown    string                 // the ARN of the game session with a picture
+	servers  map[string]startedGame // by the game session's ARN, after it has started
 	started  chan startedGame
 	build    string // the id of the build with a picture
 }
 
 // A startedGame is a game session that a game server was given.
 type startedGame struct {
-	id     string
-	server *gameserver.Server
+	id      string
+	server  *gameserver.Server
+	restart func() // starts another process in the place of the game server
 }
 
 // The fleets, with the number of their processes.
@@ -61,7 +62,7 @@ var plan = []struct {
 // startRegion fills a region through the API.
 func startRegion(t *testing.T) *liveRegion {
 	r := &liveRegion{clock: clockwork.NewFakeClockAt(time.Now().Add(-22 * time.Hour)),
-		fleets: map[string]types.FleetAttributes{}, servers: map[string]*gameserver.Server{},
+		fleets: map[string]types.FleetAttributes{}, servers: map[string]startedGame{},
 		started: make(chan startedGame, 64)}
 	r.runClock(t)
 	r.Service = people.Start(t, func(c *muster.Config) {
@@ -70,7 +71,7 @@ func startRegion(t *testing.T) *liveRegion {
 	r.people()
 	r.createFleets()
 	r.createQueues()
-	r.clock.Advance(21*time.Hour + 50*time.Minute)
+	r.clock.Advance(20*time.Hour + 50*time.Minute)
 	r.startServers()
 	r.createSessions()
 	r.place()
@@ -152,25 +153,76 @@ func (r *liveRegion) startServer(on gameserver.ServerParameters, port int) {
 	must(r, server.ProcessReady(r.Context(), gameserver.ProcessParameters{
 		Port: port,
 		OnStartGameSession: func(gs gameserver.GameSession) {
-			r.clock.Advance(840 * time.Millisecond) // it loads the map
-			r.Report(server.ActivateGameSession(context.Background()))
-			r.started <- startedGame{gs.GameSessionID, server}
+			r.started <- startedGame{gs.GameSessionID, server, func() { r.startServer(on, port) }}
 		},
 		OnProcessTerminate: func() { r.Report(server.ProcessEnding(context.Background())) },
 	}))
 }
 
-// await waits until a game session has started.
-func (r *liveRegion) await(id string) *gameserver.Server {
-	for r.servers[id] == nil {
-		started := <-r.started
-		r.servers[started.id] = started.server
-	}
-	return r.servers[id]
+// activateNext activates the next game session that a game server was given.
+func (r *liveRegion) activateNext() {
+	started := <-r.started
+	r.clock.Advance(840 * time.Millisecond) // the game server loads the map
+	must(r, started.server.ActivateGameSession(r.Context()))
+	r.servers[started.id] = started
 }
 
-// createSessions creates 15 game sessions, with the players of most of them.
+// await waits until a game session has started.
+func (r *liveRegion) await(id string) *gameserver.Server {
+	for r.servers[id].server == nil {
+		r.activateNext()
+	}
+	return r.servers[id].server
+}
+
+// pass lets minutes pass, in which a backend searches. A jump of the clock by 10 s, the interval of the metrics, is a
+// pause of the service, which extends the deadlines of the game servers; the calls give it time to record.
+func (r *liveRegion) pass(minutes int) {
+	for range 6 * minutes {
+		r.clock.Advance(10 * time.Second)
+		for range 10 {
+			mustertest.Call(r, r.Client.SearchGameSessions, &gamelift.SearchGameSessionsInput{
+				FleetId: r.fleets["arena-eu"].FleetId, Location: aws.String("custom-fra")})
+		}
+	}
+}
+
+// A guest is a player of a game that ends before the pictures are taken.
+type guest struct{ name, session, id string }
+
+// playBefore starts games of 3 players that end one after the other, each when next is called.
+func (r *liveRegion) playBefore() (next func()) {
+	var guests []guest
+	for i := range 6 {
+		each := plan[i%len(plan)]
+		gs := *mustertest.Call(r, r.Client.CreateGameSession, &gamelift.CreateGameSessionInput{
+			FleetId: r.fleets[each.fleet].FleetId, Location: &each.location,
+			MaximumPlayerSessionCount: aws.Int32(8)}).GameSession
+		r.await(*gs.GameSessionId)
+		for n := range 3 {
+			g := guest{name: fmt.Sprintf("guest-%d", 3*i+n), session: *gs.GameSessionId}
+			g.id = r.join(r.servers[g.session].server, g.session, g.name, 700*time.Millisecond)
+			guests = append(guests, g)
+		}
+		r.pass(1)
+	}
+	return func() {
+		if len(guests) == 0 {
+			return
+		}
+		g, game := guests[0], r.servers[guests[0].session]
+		must(r, game.server.RemovePlayerSession(r.Context(), g.id))
+		if guests = guests[1:]; len(guests) == 0 || guests[0].session != g.session {
+			must(r, game.server.ProcessEnding(r.Context()))
+			game.server.Close()
+			game.restart()
+		}
+	}
+}
+
+// createSessions creates 15 game sessions in an hour, with the players of most of them, while earlier games end.
 func (r *liveRegion) createSessions() {
+	endNext := r.playBefore()
 	maps := []string{"Frostbite", "Old Harbour", "Canopy", "Meridian", "Saltworks"}
 	modes := []string{"ranked", "duel", "free-for-all"}
 	for i := range 15 {
@@ -187,8 +239,9 @@ func (r *liveRegion) createSessions() {
 		for range min(int(size), []int{5, 2, 3, 1, 0}[i%5]) {
 			r.join(server, *gs.GameSessionId, players[r.players], 300*time.Millisecond)
 			r.players++
+			endNext()
 		}
-		r.clock.Advance(4 * time.Second)
+		r.pass([]int{2, 5, 3, 4, 4}[i%5])
 	}
 }
 
@@ -200,13 +253,14 @@ var players = []string{
 }
 
 // join reserves a slot for a player, who joins a while later; 0: does not join.
-func (r *liveRegion) join(server *gameserver.Server, session, player string, after time.Duration) {
-	id := mustertest.Call(r, r.Client.CreatePlayerSession, &gamelift.CreatePlayerSessionInput{
+func (r *liveRegion) join(server *gameserver.Server, session, player string, after time.Duration) (id string) {
+	id = *mustertest.Call(r, r.Client.CreatePlayerSession, &gamelift.CreatePlayerSessionInput{
 		GameSessionId: &session, PlayerId: &player}).PlayerSession.PlayerSessionId
 	if after > 0 {
 		r.clock.Advance(after)
-		must(r, server.AcceptPlayerSession(r.Context(), *id))
+		must(r, server.AcceptPlayerSession(r.Context(), id))
 	}
+	return id
 }
 
 // createQueues creates queues, and the configurations and rule sets of matchmaking.
@@ -273,6 +327,7 @@ const fourAgainstFour = `{
 func (r *liveRegion) place() {
 	placed := mustertest.Call(r, r.Client.StartGameSessionPlacement, r.placement("ranked", "evening-cup-final", 8,
 		31, 44, 95, "ada", "goran", "mira", "priya")).GameSessionPlacement
+	r.activateNext()
 	var arn string
 	mustertest.Eventually(r, "the placement is fulfilled", func() bool {
 		p := mustertest.Call(r, r.Client.DescribeGameSessionPlacement,
@@ -353,8 +408,8 @@ func (r *liveRegion) lateJoin() {
 			GameSessionId: &r.shown, PlayerSessionStatusFilter: aws.String("TIMEDOUT")})
 		return len(out.PlayerSessions) > 0
 	})
-	r.join(r.servers[r.shown], r.shown, "viktor", 1800*time.Millisecond)
-	r.join(r.servers[r.shown], r.shown, "yusuf", 0)
+	r.join(r.servers[r.shown].server, r.shown, "viktor", 1800*time.Millisecond)
+	r.join(r.servers[r.shown].server, r.shown, "yusuf", 0)
 	for i, name := range []string{"ursula", "xenia", "zora"} {
 		r.join(nil, *r.sessions[i*2].GameSessionId, name, 0)
 	}
