@@ -480,7 +480,9 @@ func TestBadNetwork(t *testing.T) {
 	s := engine(t)
 	conns["any"] = connect(t, s)
 	for i := range 3 {
-		members = append(members, start(t, connect(t, s), &book, fmt.Sprint("n", i+1), nil, badNetwork))
+		members = append(members, start(t, connect(t, s), &book, fmt.Sprint("n", i+1), func(c *Config) {
+			c.Lease = 30 * time.Second // a busy machine delays heartbeats, too
+		}, badNetwork))
 		members[i].Ready()
 	}
 	spread(t, members...)
