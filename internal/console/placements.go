@@ -17,7 +17,11 @@ type placementBody struct {
 	QueueARN string
 	Took     string // until it ended, or until now
 	Steps    []placementStep
+	names    map[string]string // of fleets, by id
 }
+
+// Fleet returns the name of a fleet; its id, if it has none, or the person may not see it.
+func (b placementBody) Fleet(id string) string { return b.names[id] }
 
 // A placementStep is a step in words.
 type placementStep struct {
@@ -38,6 +42,7 @@ func (v *visit) placement(id string, refused error) error {
 	if err := v.request("GET", in("placements", id), nil, &b.PlacementTrail); err != nil {
 		return err
 	}
+	b.names = v.fleetNames(&b.PlacementTrail)
 	b.QueueARN = arn.Queue(v.h.RegionName, v.h.Account, b.Queue)
 	end := v.h.Clock.Now()
 	if b.EndTime != nil {
@@ -50,6 +55,28 @@ func (v *visit) placement(id string, refused error) error {
 	return v.refused("placement", page{Title: b.PlacementID, Nav: "/console/queues",
 		Live: refused == nil && b.EndTime == nil, Body: b, Crumbs: []link{{"Queues", "/console/queues"},
 			{b.Queue, queuePath(b.Queue)}}}, refused)
+}
+
+// fleetNames returns the names of a placement's fleets by id.
+func (v *visit) fleetNames(t *control.PlacementTrail) map[string]string {
+	names := map[string]string{}
+	add := func(id string) {
+		if _, ok := names[id]; !ok && id != "" {
+			names[id] = v.fleetName(id, arn.Fleet(v.h.RegionName, v.h.Account, id))
+		}
+	}
+	for _, c := range t.Candidates {
+		add(c.FleetID)
+	}
+	for _, s := range t.Steps {
+		add(s.FleetID)
+	}
+	if t.Waiting != nil {
+		for _, l := range t.Waiting.Lines {
+			add(l.FleetID)
+		}
+	}
+	return names
 }
 
 // stepSentence says what happened at a step, and why.

@@ -270,9 +270,9 @@ func TestWaitingSaysWhatFor(t *testing.T) {
 		want       string
 	}{
 		{nil, "the queue has no destinations"},
-		{[]Considered{{Dropped: "Fleet f is DELETING"}}, "no fleet location can take it as things are"},
+		{[]Considered{{Dropped: "Fleet f is DELETING"}}, "no fleet location can take it now"},
 		{[]Considered{{Room: roomA, Dropped: "not in AllowedLocations"}},
-			"no fleet location can take it as things are"},
+			"no fleet location can take it now"},
 		{[]Considered{{Room: roomA}, {Room: roomB, Dropped: "not in AllowedLocations"}},
 			"waits for a free server process"},
 	} {

@@ -35,7 +35,7 @@ func waitText(candidates []Considered) string {
 	case len(candidates) == 0: // dropped destinations are included
 		return "the queue has no destinations"
 	case candidates[0].Dropped != "":
-		return "no fleet location can take it as things are"
+		return "no fleet location can take it now"
 	}
 	return "waits for a free server process"
 }
