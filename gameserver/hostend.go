@@ -106,7 +106,7 @@ func (h *Host) destroyBegin() {
 	select {
 	case <-h.callbacks.idle():
 	case <-limit.Done():
-		h.log.Warn("a callback still runs: the end goes on without it")
+		h.log.Warn("a callback still runs: the process ends without it")
 	}
 }
 
@@ -127,7 +127,7 @@ func (h *Host) await(limit context.Context, callback string, call func() bool) b
 	case yes := <-answer:
 		return yes
 	case <-limit.Done():
-		h.log.Warn("callback took too long: the end goes on without it", "callback", callback,
+		h.log.Warn("callback took too long: the process ends without it", "callback", callback,
 			"limit", h.cfg.DestroyLimit)
 		return false
 	}

@@ -146,7 +146,7 @@ func (s *Server) gameSessionCreated(p createPush) {
 		s.log.Warn("game session ignored: the process is not ready", "game_session", p.GameSessionId)
 		return
 	case s.session == p.GameSessionId:
-		s.log.Debug("game session ignored: it is here already", "game_session", p.GameSessionId)
+		s.log.Debug("game session ignored: it was received before", "game_session", p.GameSessionId)
 		return
 	case s.session != "":
 		s.log.Warn("game session ignored: the process has another", "game_session", p.GameSessionId)

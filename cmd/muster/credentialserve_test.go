@@ -32,7 +32,7 @@ func (l *lines) Write(p []byte) (int, error) {
 func TestServeKeys(t *testing.T) {
 	s := newSignInService(t)
 	p := newPerson(t, s, "--role", "dev")
-	p.run(exitFailure, []string{"credentials", "--serve"}, "nobody is signed in: run 'muster login --profile muster'")
+	p.run(exitFailure, []string{"credentials", "--serve"}, "you are not signed in: run 'muster login --profile muster'")
 	ctx, cancel := context.WithCancel(t.Context())
 	go p.await(ctx)
 	p.run(exitOK, []string{"login", "--device"})

@@ -69,7 +69,7 @@ func (l *loopback) serve(w http.ResponseWriter, r *http.Request) {
 
 // await returns the code.
 func (l *loopback) await(ctx context.Context) (code string, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, callbackTime, errors.New("nobody signed in within 10 minutes"))
+	ctx, cancel := context.WithTimeoutCause(ctx, callbackTime, errors.New("no sign-in within 10 minutes"))
 	defer cancel()
 	select {
 	case <-ctx.Done():

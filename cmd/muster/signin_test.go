@@ -351,7 +351,7 @@ func TestLoginFails(t *testing.T) {
 		t.Error("a token was stored")
 	}
 	p.run(exitMisuse, []string{"login", "--profile", "none"}, "has no profile none", "muster configure")
-	p.run(exitFailure, []string{"credentials"}, "nobody is signed in: run 'muster login --profile muster'")
+	p.run(exitFailure, []string{"credentials"}, "you are not signed in: run 'muster login --profile muster'")
 	p.run(exitOK, []string{"logout"}, "has no session")
 }
 

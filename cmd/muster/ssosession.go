@@ -82,7 +82,7 @@ func (a *app) serviceURL(p *sharedProfile, service string) string {
 func (s *ssoSession) load() (*cachedToken, error) {
 	text, err := os.ReadFile(s.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, s.signInAgain("nobody is signed in")
+		return nil, s.signInAgain("you are not signed in")
 	}
 	if err != nil {
 		return nil, err

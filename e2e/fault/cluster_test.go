@@ -192,8 +192,8 @@ func (c *cluster) others(than *node) (others []*node) {
 type side int
 
 const (
-	talk side = 1 << iota // nobody hears it
-	hear                  // it hears nobody
+	sends    side = 1 << iota // no other node receives from it
+	receives                  // it receives nothing
 )
 
 // cut cuts a node off from all others.
@@ -202,15 +202,15 @@ func (c *cluster) cut(n *node, s side) { c.wiresOf(n, s, (*netcut.Wire).Cut) }
 // mend undoes cut.
 func (c *cluster) mend(n *node, s side) { c.wiresOf(n, s, (*netcut.Wire).Mend) }
 
-// wiresOf does something to each way by which a node talks or hears.
+// wiresOf does something to each way by which a node sends or receives.
 func (c *cluster) wiresOf(n *node, s side, do func(*netcut.Wire, netcut.Way)) {
 	for _, m := range c.others(n) {
 		out, in := c.wires[n.number][m.number], c.wires[m.number][n.number]
-		if s&talk != 0 {
+		if s&sends != 0 {
 			do(out, netcut.Forth)
 			do(in, netcut.Back)
 		}
-		if s&hear != 0 {
+		if s&receives != 0 {
 			do(out, netcut.Back)
 			do(in, netcut.Forth)
 		}

@@ -44,9 +44,9 @@ var faults = []fault{
 		t.cluster.awaitReady(t.ctx, n)
 	}},
 	{name: "network cut, both ways", nodes: 3, short: true, budget: takeOver,
-		strike: func(t *trial) { t.cut(talk | hear) }},
-	{name: "network cut, owner is not heard", nodes: 3, budget: takeOver, strike: func(t *trial) { t.cut(talk) }},
-	{name: "network cut, owner hears nobody", nodes: 3, budget: takeOver, strike: func(t *trial) { t.cut(hear) }},
+		strike: func(t *trial) { t.cut(sends | receives) }},
+	{name: "network cut, owner sends nothing", nodes: 3, budget: takeOver, strike: func(t *trial) { t.cut(sends) }},
+	{name: "network cut, owner receives nothing", nodes: 3, budget: takeOver, strike: func(t *trial) { t.cut(receives) }},
 	{name: "rolling restart", nodes: 1, short: true, budget: handOver, noFails: true, strike: func(t *trial) {
 		for _, n := range t.cluster.nodes {
 			n.Stop()

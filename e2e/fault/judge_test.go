@@ -199,7 +199,7 @@ func (j *judge) placementOf(arn string) string {
 		aws.ToString(p.GameSessionArn))
 }
 
-// comesToBe waits for a placement to hear of its game session, which is a step later than
+// comesToBe waits for a placement to have its game session, which is a step later than
 // the game session itself.
 func (j *judge) comesToBe(arn string) bool {
 	ctx, cancel := context.WithTimeout(j.ctx, callLimit)

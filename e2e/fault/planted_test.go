@@ -49,15 +49,15 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// A node that is cut off one way hears and is not heard, or the other way round, whichever
+// A node that is cut off one way receives and does not send, or the other way round, whichever
 // side has dialled.
 func TestCut(t *testing.T) {
 	c := newCluster(t, 3)
 	ways := c.connect()
 	for s, silent := range map[side]func(w way) bool{
-		talk:        func(w way) bool { return w.from == 0 },
-		hear:        func(w way) bool { return w.to == 0 },
-		talk | hear: func(w way) bool { return w.from == 0 || w.to == 0 },
+		sends:            func(w way) bool { return w.from == 0 },
+		receives:         func(w way) bool { return w.to == 0 },
+		sends | receives: func(w way) bool { return w.from == 0 || w.to == 0 },
 	} {
 		c.cut(c.nodes[0], s)
 		for _, w := range ways {
@@ -106,7 +106,7 @@ func (w way) hear(t *testing.T) {
 	select {
 	case <-w.heard:
 	case <-time.After(limit):
-		t.Fatalf("node %d is not heard by node %d", w.from, w.to)
+		t.Fatalf("node %d does not reach node %d", w.from, w.to)
 	}
 }
 

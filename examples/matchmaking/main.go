@@ -34,7 +34,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("say place, ticket or receive")
+		return errors.New("the first argument must be place, ticket or receive")
 	}
 	command, args := args[0], args[1:]
 	switch command {

@@ -70,7 +70,7 @@ func (c *caller) welcome(s *gamenet.Session, payload []byte) error {
 		return err
 	}
 	if nonce != c.nonce {
-		return fmt.Errorf("%w: Welcome is for somebody else", ErrInvalid)
+		return fmt.Errorf("%w: Welcome is for another player", ErrInvalid)
 	}
 	handler, err := c.cfg.handlerFor(s, data)
 	if err != nil {

@@ -58,7 +58,7 @@ func TestOddAnswers(t *testing.T) {
 	}{
 		"somebody else's": {func(s *gamenet.Session, h Hello) {
 			send(s, idWelcome, string(appendWelcome(nil, h.nonce+1, nil)))
-		}, "Welcome is for somebody else"},
+		}, "Welcome is for another player"},
 		"half a Welcome": {func(s *gamenet.Session, _ Hello) { send(s, idWelcome, "1234") }, "Welcome is too short"},
 		"much data": {func(s *gamenet.Session, h Hello) {
 			send(s, idWelcome, string(appendWelcome(nil, h.nonce, make([]byte, MaxData+1))))

@@ -231,8 +231,8 @@ func matchmakingShapes() []Shape {
 		),
 		shape[wire.ValidateMatchmakingRuleSetInput](),
 		shape[wire.ValidateMatchmakingRuleSetOutput](
-			noted("Valid", "Always true: a body that is not valid is `InvalidRequestException`, which says what "+
-				"is wrong and where."),
+			noted("Valid", "Always true: a body that is not valid is `InvalidRequestException`, with the "+
+				"problems and their positions."),
 		),
 	}
 }

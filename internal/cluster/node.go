@@ -326,7 +326,7 @@ func (n *Node) step(ctx context.Context) {
 	a := n.machine.Step(n.elapsed())
 	if run := n.machine.Self(); run != n.run {
 		if !n.departing {
-			n.cfg.Log.Warn("node declared gone by the others, starting a new run", "node", n.cfg.Node)
+			n.cfg.Log.Warn("removed by the other nodes, starting a new run", "node", n.cfg.Node)
 		}
 		n.grant.until.Store(-1)
 		n.grant, n.run = &grant{}, run

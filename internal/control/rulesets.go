@@ -125,7 +125,7 @@ func (r *ruleSets) of(catalog *catalog.State, c *catalog.MatchmakingConfiguratio
 	record, ok := catalog.RuleSet(c.RuleSet)
 	if !ok {
 		return nil, fault.New(fault.InvalidRequest,
-			"Matchmaking configuration %s has no rule set any more: %s is gone", c.Name, c.RuleSet)
+			"Matchmaking configuration %s has no rule set: %s was deleted", c.Name, c.RuleSet)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -92,8 +92,8 @@ func set[T any](to, value *T) {
 func (d *Handler) simulate(c *call, in *simulationInput) (*matchsim.Report, error) {
 	rules, err := ruleset.Parse(in.Body)
 	if err != nil {
-		return nil, fault.New(fault.InvalidRequest, "ruleSetBody is not valid: %.1000s. POST /v1/rulesets/check says "+
-			"where.", err.Error())
+		return nil, fault.New(fault.InvalidRequest, "ruleSetBody is not valid: %.1000s. POST /v1/rulesets/check returns "+
+			"the positions.", err.Error())
 	}
 	if in.Timeout < 0 || in.Timeout > maxTimeout {
 		return nil, fault.New(fault.InvalidRequest, "timeoutSeconds is %d: it must be 0 to %d.", in.Timeout, maxTimeout)

@@ -16,7 +16,7 @@ import (
 // silence is the maximum time without data on a stream: the gateway sends a comment every 15 seconds.
 const silence = 45 * time.Second
 
-var errSilent = errors.New("the stream has gone silent")
+var errSilent = errors.New("the stream sent nothing for too long")
 
 // WatchTicket implements session.TicketWatcher with server-sent events. It returns ErrTransport when the connection
 // breaks, ErrTimeout when it is silent for too long, and ErrUnavailable when the gateway cannot watch the ticket: then

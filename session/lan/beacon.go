@@ -44,7 +44,7 @@ func (n *Network) Announce(ctx context.Context, advert session.Advert) (session.
 	}
 	if len(*b.links.Load()) == 0 {
 		closeSockets(sockets)
-		return nil, transportError(op, errNoLink, "nobody can be heard")
+		return nil, transportError(op, errNoLink, "this machine has no link to receive from")
 	}
 	b.start()
 	return b, nil

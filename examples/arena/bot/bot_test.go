@@ -131,7 +131,7 @@ func TestRefused(t *testing.T) {
 		{"refused", handshake.Admission{}, &handshake.RefusedError{Code: handshake.Full, Text: "the game is full"},
 			true, "refused: the game is full"},
 		{"welcomed as nobody", handshake.Admission{Handler: script{}, Data: protocol.Welcome{TickRate: 30}.Append(nil)},
-			nil, false, "it welcomes nobody"},
+			nil, false, "the number of the player or the tick rate is 0"},
 		{"welcomed to another game", handshake.Admission{Handler: script{}, Data: []byte("chess")}, nil, false,
 			"invalid message: Welcome"},
 	} {

@@ -21,7 +21,7 @@ func ReadWelcome(data []byte) (Welcome, error) {
 	r := reader{rest: data}
 	m := Welcome{Number: r.u32(), TickRate: r.u16()}
 	if m.Number == 0 || m.TickRate == 0 {
-		r.fail("it welcomes nobody")
+		r.fail("the number of the player or the tick rate is 0")
 	}
 	return m, r.data("Welcome")
 }

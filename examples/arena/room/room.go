@@ -23,7 +23,7 @@ const (
 )
 
 // ErrTalkative says that a player has said too much.
-var ErrTalkative = errors.New("you may say one thing a second, and five at once")
+var ErrTalkative = errors.New("too many messages: one per second is allowed, and five at once")
 
 // A Room is a round of the game.
 type Room struct {

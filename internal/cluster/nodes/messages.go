@@ -106,12 +106,12 @@ func (n *Nodes) awaitApplied(ctx context.Context, m cluster.Member, shard int, s
 func (n *Nodes) applied(m *nats.Msg) {
 	shard, size := binary.Uvarint(m.Data)
 	if size <= 0 || shard >= uint64(n.cfg.Shards) {
-		n.cfg.Log.Warn("malformed question of another node", "subject", m.Subject)
+		n.cfg.Log.Warn("malformed request of another node", "subject", m.Subject)
 		return
 	}
 	seq, rest := binary.Uvarint(m.Data[size:])
 	if rest <= 0 {
-		n.cfg.Log.Warn("malformed question of another node", "subject", m.Subject)
+		n.cfg.Log.Warn("malformed request of another node", "subject", m.Subject)
 		return
 	}
 	if !n.open.Load() {

@@ -24,7 +24,7 @@ type logger struct {
 }
 
 // said is the message of all log lines of the server; its own text is an attribute.
-const said = "the journal engine says"
+const said = "message of the journal engine"
 
 func (l *logger) Noticef(format string, v ...any) {
 	l.log.Debug(said, "text", fmt.Sprintf(format, v...))

@@ -268,7 +268,7 @@ func (d *Driver) Explain(ticket, configuration string, answer func(matcher.Expla
 		return
 	case c == nil:
 		answer(matcher.Explanation{},
-			fault.New(fault.InvalidRequest, "The configuration of matchmaking ticket %s is gone", ticket))
+			fault.New(fault.InvalidRequest, "The configuration of matchmaking ticket %s was deleted", ticket))
 		return
 	}
 	n := d.news(c)

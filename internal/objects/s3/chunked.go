@@ -103,7 +103,7 @@ func (c *chunkedReader) begin(line string) error {
 	size, extension, extended := strings.Cut(line, ";")
 	signature, named := strings.CutPrefix(extension, "chunk-signature=")
 	if extended != c.signed || c.signed && !named {
-		return malformed("a chunk needs a signature exactly if x-amz-content-sha256 says that chunks are signed")
+		return malformed("a chunk needs a signature exactly if x-amz-content-sha256 announces signed chunks")
 	}
 	left, ok := parseHex(size)
 	if !ok {

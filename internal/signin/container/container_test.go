@@ -119,10 +119,10 @@ func TestCache(t *testing.T) {
 	s.clock.Advance(1)
 	key("ASIA2")
 	s.clock.Advance(56 * time.Minute)
-	s.err = errors.New("nobody is signed in: run 'muster login'")
+	s.err = errors.New("you are not signed in: run 'muster login'")
 	key("ASIA2") // as long as they last
 	s.clock.Advance(4 * time.Minute)
-	key(`{"code":"CredentialsUnavailable","message":"nobody is signed in: run 'muster login'"}`)
+	key(`{"code":"CredentialsUnavailable","message":"you are not signed in: run 'muster login'"}`)
 	s.err, s.lasts = nil, -time.Second
 	key(errExpired.Error())
 	s.lasts = 0
