@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -72,6 +74,9 @@ func refusal(status string, body []byte) error {
 	var failure struct{ Error, Message string }
 	if json.Unmarshal(body, &failure) != nil || failure.Error == "" ||
 		failure.Message == "" && !strings.HasSuffix(failure.Error, "Exception") { // another service, as the gateway
+		if bytes.Contains(body, []byte("speaks TLS only")) { // see internal/listen
+			return errors.New("the service accepts only TLS: use https in --endpoint or AWS_ENDPOINT_URL_GAMELIFT")
+		}
 		return fmt.Errorf("the service answered %s: check that the endpoint is that of Muster's API", status)
 	}
 	return fmt.Errorf("%s: %s", failure.Error, failure.Message)
