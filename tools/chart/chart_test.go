@@ -40,6 +40,9 @@ persistence: {storageClass: fast}
 service: {type: LoadBalancer, annotations: {a: b}}
 ingress: {enabled: true, className: nginx, annotations: {a: b}, host: a.example, gatewayHost: g.example, tlsSecret: s}
 monitoring: {podMonitor: true, alerts: true, dashboards: true, labels: {release: prometheus}}
+extraEnv: [{name: MUSTER_WEBHOOK_SECRET_FILE, value: /etc/muster/webhook/secret}]
+extraVolumes: [{name: webhook, secret: {secretName: webhook}}]
+extraVolumeMounts: [{name: webhook, mountPath: /etc/muster/webhook, readOnly: true}]
 podAnnotations: {a: b}
 nodeSelector: {a: b}
 tolerations: [{key: games, operator: Exists}]
@@ -55,9 +58,9 @@ func TestChart(t *testing.T) {
 		more   []string // objects besides those that are always there
 	}{
 		"One":     {"", nil},
-		"Cluster": {string(cluster), []string{"PodDisruptionBudget muster"}},
+		"Cluster": {string(cluster), []string{"NetworkPolicy muster", "PodDisruptionBudget muster"}},
 		"Everything": {string(cluster) + everything, []string{"ConfigMap muster-dashboards", "Ingress muster",
-			"PodDisruptionBudget muster", "PodMonitor muster", "PrometheusRule muster"}},
+			"NetworkPolicy muster", "PodDisruptionBudget muster", "PodMonitor muster", "PrometheusRule muster"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var values map[string]any
@@ -85,7 +88,7 @@ func TestChart(t *testing.T) {
 func TestValuesRefused(t *testing.T) {
 	for _, text := range []string{
 		"nodes: 2", "nodes: 3", "replicas: 3", "publicURL: https://a.example", "settings: {listen: ':80'}",
-		"settings: {LogLevel: debug}", "ingress: {enabled: true}", "image: {tag: 1.2}",
+		"settings: {LogLevel: debug}", "extraVolumes: [data]", "ingress: {enabled: true}", "image: {tag: 1.2}",
 	} {
 		var values map[string]any
 		check(t, yaml.Unmarshal([]byte(text), &values))
@@ -158,6 +161,15 @@ func decode(t *testing.T, name, text string) {
 		strict[apps.StatefulSet](t, text)
 	case "PodDisruptionBudget":
 		strict[policy.PodDisruptionBudget](t, text)
+	case "NetworkPolicy":
+		n := strict[networking.NetworkPolicy](t, text)
+		for _, rule := range n.Spec.Ingress {
+			for _, port := range rule.Ports {
+				if onlyNodes := len(rule.From) > 0; onlyNodes != (port.Port.StrVal == "nodes") {
+					t.Errorf("port %s: only from nodes: %t", port.Port.StrVal, onlyNodes)
+				}
+			}
+		}
 	case "Ingress":
 		if i := strict[networking.Ingress](t, text); len(i.Spec.Rules) != 2 || len(i.Spec.TLS[0].Hosts) != 2 {
 			t.Errorf("%+v", i.Spec)
