@@ -193,6 +193,25 @@ func TestInject(t *testing.T) {
 	}
 }
 
+// A client that repeats a call whose answer was lost creates a second game session, unless the call has a token.
+func TestLostAnswer(t *testing.T) {
+	for token, want := range map[string]int{"": 2, "once": 1} {
+		s := mustertest.Start(t)
+		f := s.ReadyFleet(2)
+		s.Inject(mustertest.Fault{Operation: "CreateGameSession", LoseAnswer: true})
+		in := &gamelift.CreateGameSessionInput{FleetId: &f.ID, Location: &f.Location,
+			MaximumPlayerSessionCount: new(int32(1))}
+		if token != "" {
+			in.IdempotencyToken = &token
+		}
+		mustertest.Call(t, gamelift.NewFromConfig(s.AWS).CreateGameSession, in)
+		found := mustertest.Call(t, s.Client.DescribeGameSessions, &gamelift.DescribeGameSessionsInput{FleetId: &f.ID})
+		if n := len(found.GameSessions); n != want {
+			t.Errorf("with the token %q there are %d game sessions, want %d", token, n, want)
+		}
+	}
+}
+
 // A delay is of the service's clock.
 func TestDelay(t *testing.T) {
 	s := mustertest.Start(t)
