@@ -1,6 +1,7 @@
 package mustertest
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/muster-gg/muster"
@@ -17,8 +18,9 @@ func GameLiftQuotas(c *muster.Config) {
 func (s *Service) Now() time.Time { return s.kit.Clock.Now() }
 
 // Advance moves the clock of the service forward, at most a week, and has everything happen that is due meanwhile:
-// reservations and tickets expire, placements time out, fleets scale. Ten minutes take about a second. Connected game
-// servers count as healthy all the time. The clocks of game servers and clients do not change.
+// reservations and tickets expire, placements time out, fleets scale. Ten minutes take about a second, a day two minutes.
+// Connected game servers count as healthy all the time. The clocks of game servers and clients do not change. A test
+// whose clock is advancing already fails.
 func (s *Service) Advance(d time.Duration) {
 	s.Helper()
 	s.must(s.kit.Advance(s.Context(), d))
@@ -37,7 +39,8 @@ type Fault struct {
 	Times int // number of calls; 0: one
 }
 
-// Inject has the next calls of an operation go wrong.
+// Inject has the next calls of an operation go wrong. The test fails at its end if no call has met the fault, unless
+// ClearFaults has removed it.
 func (s *Service) Inject(f Fault) {
 	s.Helper()
 	s.must(s.kit.Fail(testkit.Fault{Operation: f.Operation, Exception: f.Exception, LoseAnswer: f.LoseAnswer,
@@ -55,8 +58,20 @@ func (s *Service) Faults() []Fault {
 	return left
 }
 
-// ClearFaults forgets faults that no call has met.
+// ClearFaults forgets the faults that are left.
 func (s *Service) ClearFaults() { s.kit.ClearFaults() }
+
+// checkFaults fails a test that has not tested what it injected.
+func (s *Service) checkFaults() {
+	s.Helper()
+	if s.Failed() || s.Skipped() {
+		return
+	}
+	for _, f := range s.kit.UnmetFaults() {
+		s.Errorf("no call has met the fault of %s that the test injected; if that is right, end the test with "+
+			"ClearFaults", cmp.Or(f.Operation, "any operation"))
+	}
+}
 
 // A ReadyFleet is an Anywhere fleet with game servers that are ready. They activate each game session at once. When one
 // has ended, another game server takes the place of its process. Nothing listens on their ports.

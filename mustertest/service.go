@@ -49,6 +49,7 @@ func Start(t testing.TB, change ...func(*muster.Config)) *Service {
 	}
 	s.config = config
 	s.run()
+	s.Cleanup(s.checkFaults)
 	s.AWS = aws.Config{
 		Region: s.Region, BaseEndpoint: &s.HTTP, HTTPClient: s.Web,
 		Credentials: StaticKey(s.AccessKey, s.SecretKey),

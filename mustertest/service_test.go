@@ -3,6 +3,7 @@ package mustertest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -293,6 +294,38 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
+// A recorder takes the errors of a test.
+type recorder struct {
+	testing.TB
+	errors []string
+}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.errors = append(r.errors, fmt.Sprintf(format, args...))
+}
+
+// A test fails if no call has met a fault, at its end.
+func TestUnmetFaults(t *testing.T) {
+	for name, test := range map[string]func(s *mustertest.Service){
+		"no call has met the fault of CreateFleet that": func(*mustertest.Service) {},
+		"": func(s *mustertest.Service) { s.ClearFaults() },
+	} {
+		r := &recorder{}
+		t.Run("test", func(t *testing.T) {
+			r.TB = t
+			s := mustertest.Start(r)
+			s.Inject(mustertest.Fault{Operation: "ListFleets", Delay: time.Millisecond, Times: 2})
+			s.Inject(mustertest.Fault{Operation: "CreateFleet", LoseAnswer: true})
+			mustertest.Call(t, s.Client.ListFleets, &gamelift.ListFleetsInput{})
+			test(s)
+		})
+		if got := strings.Join(r.errors, "\n"); !strings.HasPrefix(got, name) || name == "" && got != "" ||
+			len(r.errors) > 1 {
+			t.Errorf("got %q, want %q", got, name)
+		}
+	}
+}
+
 // Faults shows what no call has met yet. An operation that does not exist would never be met, so it is refused.
 func TestFaults(t *testing.T) {
 	s := mustertest.Start(t)
@@ -302,6 +335,7 @@ func TestFaults(t *testing.T) {
 	if got := s.Faults(); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+	s.ClearFaults()
 	for body, field := range map[string]string{
 		`{"operation":"CreateGameSesion","loseAnswer":true}`:               "operation",
 		`{"operation":"/create_session","loseAnswer":true}`:                "operation",

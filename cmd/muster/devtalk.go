@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/muster-gg/muster/internal/testkit"
 )
 
 // A talk writes a line for each call, game session, player and failure, which it takes from the log of the service. It
@@ -313,15 +315,15 @@ func failureOf(say func(*spokenLine) sentence) func(*spokenLine) sentence {
 	}
 }
 
-// apiCall is an answer of the API. Calls of the console, whose principal is no access key, are shown if they fail or
-// change something.
+// apiCall is an answer of the API. Calls of this process, for the console or a request of a test, are shown if they fail
+// or change something.
 func apiCall(line *spokenLine) sentence {
 	operation, exception, who := line.text["operation"], line.text["exception"], line.text["principal"]
 	if who == "console" || strings.HasPrefix(who, "arn:") {
 		who = "the console"
-		if exception == "" && isRead(operation) {
-			return sentence{}
-		}
+	}
+	if (who == "the console" || who == testkit.Caller) && exception == "" && isRead(operation) {
+		return sentence{}
 	}
 	return callOf(operation, cmp.Or(exception, "ok"), who, exception != "")
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/muster-gg/muster/internal/testkit"
 )
 
 // talkOf returns what muster dev writes about the lines of a log.
@@ -48,6 +50,9 @@ func TestTalk(t *testing.T) {
 		{"request answered", call("CreateFleet", "", "key-1"), "call     CreateFleet  ok  by key-1  12 ms"},
 		{"request answered", call("ListFleets", "", "console"), ""},
 		{"request answered", call("DeleteFleet", "", "console"), "call     DeleteFleet  ok  by the console  12 ms"},
+		{"request answered", call("ListFleets", "", testkit.Caller), ""},
+		{"request answered", call("CreateFleet", "", testkit.Caller),
+			"call     CreateFleet  ok  by a request of the test  12 ms"},
 		{"request failed", call("ListFleets", "InternalServiceException", "console"),
 			"call     ListFleets  InternalServiceException  by the console  12 ms"},
 		{"request", []any{"method", "POST", "route", "POST /create_session", "status", 409, "address", "127.0.0.1",

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/muster-gg/muster/internal/control/access"
@@ -50,8 +51,9 @@ func (e *Endpoint) invocation(id *access.Identity, from access.Origin, operation
 	if !ok {
 		return nil, fault.New(fault.UnknownOperation, "GameLift has no operation %.64q.", operation)
 	}
-	c := &call{handler: h, requestID: from.RequestID, identity: id, origin: from, principal: "console"}
-	if id != nil {
+	c := &call{handler: h, requestID: from.RequestID, identity: id, origin: from,
+		principal: cmp.Or(from.Program, "console")}
+	if id != nil && from.Program == "" {
 		c.principal = id.Arn
 	}
 	return c, nil

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ type Fault struct {
 	Delay      Seconds `json:"delay,omitempty"`      // it is carried out after this time
 
 	Times int `json:"times,omitempty"` // number of calls; 0: one
+
+	met bool // by a call
 }
 
 // Seconds is a duration that is a number of seconds in JSON.
@@ -57,9 +60,10 @@ func (f *Fault) check() error {
 		return fault.New(fault.InvalidRequest, "operation is %.128q: use an operation of the API, such as "+
 			"CreateGameSession, a request of the session gateway, such as POST /create_session, or nothing for all.",
 			f.Operation)
-	case f.Exception != "" && !strings.HasSuffix(f.Exception, "Exception"):
-		return fault.New(fault.InvalidRequest, "exception is %.64q: use the name of an exception of the API, such as "+
-			"ThrottlingException.", f.Exception)
+	case f.Exception != "" && !returns(f.Operation, fault.Kind(f.Exception)):
+		return fault.New(fault.InvalidRequest, "exception is %.64q, which %s never returns: use %san exception of "+
+			"every operation, such as ThrottlingException.", f.Exception, cmp.Or(f.Operation, "the API"),
+			modelled(f.Operation))
 	case f.Delay < 0 || f.Delay > maxDelay:
 		return fault.New(fault.InvalidRequest, "delay is %g seconds: use at most %g.", f.Delay, maxDelay)
 	case f.Times < 0 || f.Times > maxTimes:
@@ -76,6 +80,31 @@ func isOperation(name string) bool {
 	}
 	_, known := wire.Lookup(name)
 	return known || name == ""
+}
+
+// returns reports whether an operation can return an exception. Requests of the session gateway derive their status from
+// any of them.
+func returns(operation string, kind fault.Kind) bool {
+	if o, known := wire.Lookup(operation); known && !kind.Common() {
+		return slices.Contains(o.Errors, string(kind))
+	}
+	return kind.Common() || kind.Modelled()
+}
+
+// modelled lists the exceptions of an operation for an error.
+func modelled(operation string) string {
+	var names strings.Builder
+	if o, known := wire.Lookup(operation); known {
+		for _, name := range o.Errors {
+			if !fault.Kind(name).Common() {
+				names.WriteString(name + ", ")
+			}
+		}
+	}
+	if names.Len() == 0 {
+		return ""
+	}
+	return names.String() + "or "
 }
 
 // faults are those that are left, the oldest first.
@@ -110,6 +139,11 @@ func (f *faults) list() []Fault {
 	return append([]Fault{}, f.left...)
 }
 
+// unmet returns the faults that no call has met.
+func (f *faults) unmet() []Fault {
+	return slices.DeleteFunc(f.list(), func(a Fault) bool { return a.met })
+}
+
 // take uses the oldest fault for a call.
 func (f *faults) take(operation string) (found Fault, ok bool) {
 	f.mu.Lock()
@@ -118,6 +152,7 @@ func (f *faults) take(operation string) (found Fault, ok bool) {
 	if i < 0 {
 		return Fault{}, false
 	}
+	f.left[i].met = true
 	found = f.left[i]
 	if f.left[i].Times--; f.left[i].Times == 0 {
 		f.left = slices.Delete(f.left, i, i+1)

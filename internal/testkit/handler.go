@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -25,9 +27,10 @@ func Matches(r *http.Request) bool {
 // state is the answer of GET /v1/test, and of requests without another one.
 type state struct {
 	Time   time.Time `json:"time"`
-	Ahead  Seconds   `json:"ahead"`  // of the system's clock
-	Quotas bool      `json:"quotas"` // GameLift's are emulated
-	Faults []Fault   `json:"faults"` // that are left
+	Ahead  Seconds   `json:"ahead"`     // of the system's clock
+	Left   Seconds   `json:"advancing"` // that the clock still advances
+	Quotas bool      `json:"quotas"`    // GameLift's are emulated
+	Faults []Fault   `json:"faults"`    // that are left
 }
 
 // A request is a row of the table of requests.
@@ -80,9 +83,29 @@ func taking[T any](do func(context.Context, *Kit, *T) (any, error)) func(*Kit, *
 		d := json.NewDecoder(bytes.NewReader(body))
 		d.DisallowUnknownFields()
 		if err := d.Decode(in); err != nil && !errors.Is(err, io.EOF) {
-			return nil, fault.New(fault.InvalidRequest, "The body is not what %s takes: %v", r.URL.Path, err)
+			return nil, fault.New(fault.InvalidRequest, "The body is not what %s takes: %s.", r.URL.Path, explain(err))
 		}
 		return do(r.Context(), k, in)
+	}
+}
+
+// explain names the field that cannot be decoded.
+func explain(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		return fmt.Sprintf("%s must not be a JSON %s; use a %s", wrong.Field, wrong.Value, jsonType(wrong.Type))
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// jsonType returns the JSON type for a Go type of a field.
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "bool"
+	default:
+		return "number"
 	}
 }
 
@@ -125,7 +148,7 @@ func (k *Kit) serve(w http.ResponseWriter, r *http.Request, q *request) {
 		return
 	}
 	if answer == nil {
-		answer = state{Time: k.Clock.Now(), Ahead: Of(k.Clock.Ahead()), Quotas: k.EmulatesQuotas(),
+		answer = state{Time: k.Clock.Now(), Ahead: Of(k.Clock.Ahead()), Left: Of(k.Left()), Quotas: k.EmulatesQuotas(),
 			Faults: k.Faults()}
 	}
 	write(w, http.StatusOK, answer)

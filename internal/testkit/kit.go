@@ -4,12 +4,16 @@ import (
 	"context"
 	"crypto/tls"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
+
+// Caller is the name of a Kit in the log, as the caller of operations.
+const Caller = "a request of the test"
 
 // A Service is what a Kit sees of its service.
 type Service struct {
@@ -35,6 +39,7 @@ type Kit struct {
 	quotas *quotas // nil: GameLift's are not emulated
 
 	advancing sync.Mutex
+	left      atomic.Int64  // what the clock still advances, as a time.Duration
 	beat      time.Duration // advanced since the last health reports
 
 	mu      sync.Mutex
@@ -94,6 +99,9 @@ func (k *Kit) ClearFaults() { k.faults.clear() }
 // Faults returns the faults that are left, each with the number of calls that it still waits for.
 func (k *Kit) Faults() []Fault { return k.faults.list() }
 
+// UnmetFaults returns those that no call has met.
+func (k *Kit) UnmetFaults() []Fault { return k.faults.unmet() }
+
 const (
 	maxAdvance = 7 * 24 * time.Hour
 
@@ -109,7 +117,7 @@ const (
 
 // Advance moves the clock of the service forward, in steps of a second, and has everything happen that is due
 // meanwhile. Connected game servers count as healthy. InvalidRequest for a time that is not positive, or longer than a
-// week.
+// week; Conflict while the clock advances.
 func (k *Kit) Advance(ctx context.Context, d time.Duration) error {
 	if d <= 0 || d > maxAdvance {
 		return fault.New(fault.InvalidRequest, "The clock cannot advance by %s: use more than 0 and at most %s.", d,
@@ -119,9 +127,15 @@ func (k *Kit) Advance(ctx context.Context, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	k.advancing.Lock()
+	if !k.advancing.TryLock() {
+		left := k.Left()
+		return fault.New(fault.Conflict, "The clock is already advancing, until %s, which is %s more. Wait until GET "+
+			"%s has \"advancing\":0.", k.Clock.Now().Add(left).UTC().Format(time.RFC3339), left, prefix)
+	}
 	defer k.advancing.Unlock()
+	defer k.left.Store(0)
 	for d > 0 && err == nil {
+		k.left.Store(int64(d))
 		step := min(d, advanceStep)
 		if k.beat += step; k.beat >= beatEvery {
 			k.beat = 0
@@ -137,6 +151,9 @@ func (k *Kit) Advance(ctx context.Context, d time.Duration) error {
 	}
 	return err
 }
+
+// Left returns how far the clock still advances; 0: it does not.
+func (k *Kit) Left() time.Duration { return time.Duration(k.left.Load()) }
 
 func rest(ctx context.Context) error {
 	select {

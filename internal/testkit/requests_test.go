@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // attached returns a kit whose service refuses all calls.
@@ -39,12 +40,17 @@ func TestRefusals(t *testing.T) {
 		{"POST", "/v1/test/advance", `{"seconds":0}`, 400, "cannot advance by 0s"},
 		{"POST", "/v1/test/advance", `{"seconds":-1}`, 400, "cannot advance by -1s"},
 		{"POST", "/v1/test/advance", `{"seconds":1e300}`, 400, "cannot advance"},
-		{"POST", "/v1/test/advance", `{"seconds":"1m"}`, 400, "is not what /v1/test/advance takes"},
+		{"POST", "/v1/test/advance", `{"seconds":"1m"}`, 400, "takes: seconds must not be a JSON string; use a number."},
 		{"POST", "/v1/test/advance", `{"minutes":1}`, 400, `unknown field \"minutes\"`},
 		{"POST", "/v1/test/advance", ``, 400, "cannot advance by 0s"},
 		{"POST", "/v1/test/faults", `{}`, 400, "exactly one of exception, loseAnswer and delay"},
 		{"POST", "/v1/test/faults", `{"loseAnswer":true,"delay":1}`, 400, "exactly one of"},
 		{"POST", "/v1/test/faults", `{"exception":"Throttling"}`, 400, "such as ThrottlingException"},
+		{"POST", "/v1/test/faults", `{"exception":"FullException"}`, 400, "the API never returns: use an exception"},
+		{"POST", "/v1/test/faults", `{"operation":"POST /join_session","exception":"FullException"}`, 400, "never"},
+		{"POST", "/v1/test/faults", `{"operation":"StopMatchmaking","exception":"GameSessionFullException"}`, 400,
+			"StopMatchmaking never returns: use NotFoundException, UnsupportedRegionException, or an exception of"},
+		{"POST", "/v1/test/faults", `{"operation":4}`, 400, "operation must not be a JSON number; use a string"},
 		{"POST", "/v1/test/faults", `{"delay":-1}`, 400, "delay is -1 seconds"},
 		{"POST", "/v1/test/faults", `{"loseAnswer":true,"times":-1}`, 400, "times is -1"},
 		{"POST", "/v1/test/fleets", `{"servers":1001}`, 400, "servers is 1001"},
@@ -110,6 +116,32 @@ func TestState(t *testing.T) {
 		t.Errorf("the state is %s", answer)
 	}
 	if _, answer = ask(k, "DELETE", "/v1/test/faults", ""); !strings.Contains(answer, `"faults":[]`) {
+		t.Errorf("the state is %s", answer)
+	}
+}
+
+// While the clock advances, the state has the rest, and another request to advance is refused.
+func TestAdvancing(t *testing.T) {
+	k := attached()
+	step, finish := make(chan struct{}), make(chan struct{})
+	k.service.Settle = func(context.Context) error { step <- struct{}{}; <-finish; return nil }
+	ended := make(chan error, 1)
+	go func() { ended <- k.Advance(context.WithoutCancel(t.Context()), 2*time.Second) }()
+	for _, want := range []string{`"advancing":2,`, `"advancing":1,`} {
+		<-step
+		if _, answer := ask(k, "GET", "/v1/test", ""); !strings.Contains(answer, want) {
+			t.Errorf("the state is %s, want %s", answer, want)
+		}
+		status, answer := ask(k, "POST", "/v1/test/advance", `{"seconds":1}`)
+		if status != 400 || !strings.Contains(answer, "ConflictException") || !strings.Contains(answer, "until ") {
+			t.Errorf("another request: %d %s", status, answer)
+		}
+		finish <- struct{}{}
+	}
+	if err := <-ended; err != nil || k.Clock.Ahead() != 2*time.Second {
+		t.Errorf("the clock is %s ahead: %v", k.Clock.Ahead(), err)
+	}
+	if _, answer := ask(k, "GET", "/v1/test", ""); !strings.Contains(answer, `"advancing":0,`) {
 		t.Errorf("the state is %s", answer)
 	}
 }

@@ -107,6 +107,7 @@ type Origin struct {
 	RequestID string
 	Region    string // that the request was signed for; "" for others
 	Host      string // that the request of a page was sent to; "" for others
+	Program   string // part of this process that makes the call, for the log; "": the console, or none
 }
 
 // derived is what follows from one version of the catalog's records of access.

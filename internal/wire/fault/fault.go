@@ -65,6 +65,17 @@ var modelled = map[Kind]bool{
 	TerminalRoutingStrategy: true, Unauthorized: true, UnsupportedRegion: true,
 }
 
+// common has the kinds that every operation may return.
+var common = map[Kind]bool{
+	InternalService: true, InvalidRequest: true, Unauthorized: true,
+	AccessDenied: true, ExpiredToken: true, IncompleteSignature: true, InvalidSignature: true,
+	MissingAuthenticationToken: true, Serialization: true, ServiceUnavailable: true, Throttling: true,
+	UnknownOperation: true, UnrecognizedClient: true,
+}
+
+// Common reports whether every operation may return this exception.
+func (k Kind) Common() bool { return common[k] }
+
 // Modelled reports whether the API model defines this exception.
 func (k Kind) Modelled() bool { return modelled[k] }
 
