@@ -91,7 +91,10 @@ func taking[T any](do func(context.Context, *Kit, *T) (any, error)) func(*Kit, *
 
 // explain names the field that cannot be decoded.
 func explain(err error) string {
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if wrong.Field == "" {
+			return "it must be a JSON object, not a " + wrong.Value
+		}
 		return fmt.Sprintf("%s must not be a JSON %s; use a %s", wrong.Field, wrong.Value, jsonType(wrong.Type))
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
