@@ -30,7 +30,7 @@ func Describe(name string) string { return descriptions[name] }
 // descriptions are of the built-in policies. A test has all of them.
 var descriptions = map[string]string{
 	"GameLiftAdmin":       "All of GameLift, and all objects",
-	"GameLiftBackend":     "A game's backend: game and player sessions, placements, matchmaking",
+	"GameLiftBackend":     "A game's backend: game and player sessions, placements, matchmaking, events",
 	"GameLiftFleetHost":   "A machine that hosts game servers: registers itself, gets auth tokens",
 	"GameLiftReadOnly":    "Describe, List and Search calls of GameLift; reads objects",
 	"GatewayService":      "What the session gateway calls",

@@ -106,7 +106,8 @@ func TestBuiltins(t *testing.T) {
 			DescribeMatchmakingConfigurations DescribeMatchmakingRuleSets DescribePlayerSessions GetGameSessionLogUrl
 			GetPlayerConnectionDetails ListAliases ListFleets ListLocations ResolveAlias SearchGameSessions
 			StartGameSessionPlacement StartMatchBackfill StartMatchmaking StopGameSessionPlacement StopMatchmaking
-			TerminateGameSession UpdateGameSession`)),
+			TerminateGameSession UpdateGameSession`),
+			[]string{"muster:EventRead", "muster:PlacementRead", "muster:TicketExplain", "muster:TicketRead"}),
 	}
 	for _, name := range Builtins() {
 		if got := actionsOf(t, name); !slices.Equal(got, want[name]) {
