@@ -121,8 +121,8 @@ func playArena(t *testing.T, s *service, fleet string, client func(playerSession
 	ada.printed.await(t, "joined as player 1\n")
 	bob := client(*tickets[1].PlayerSessionId, "-player", "bob", "-say", "hello yourself")
 	bob.printed.await(t, "joined as player 2\n")
-	ada.printed.await(t, `sees player 2 at \S+`)
-	bob.printed.await(t, `sees player 1 at \S+`)
+	ada.printed.await(t, `sees player 2 \(bob\) at \S+`)
+	bob.printed.await(t, `sees player 1 \(ada\) at \S+`)
 
 	forged := client("psess-00000000-0000-4000-8000-000000000000")
 	forged.ends(t, 3)
@@ -132,8 +132,8 @@ func playArena(t *testing.T, s *service, fleet string, client func(playerSession
 
 	ada.goesOn(t, 2)
 	bob.goesOn(t, 1)
-	ada.printed.await(t, "player 2 says: hello yourself")
-	bob.printed.await(t, "player 1 says: hello")
+	ada.printed.await(t, `player 2 \(bob\) says: hello yourself`)
+	bob.printed.await(t, `player 1 \(ada\) says: hello`)
 	in := &gamelift.DescribePlayerSessionsInput{GameSessionId: session}
 	for _, p := range call(t, s.client().DescribePlayerSessions, in).PlayerSessions {
 		if p.Status != types.PlayerSessionStatusActive {
@@ -144,7 +144,7 @@ func playArena(t *testing.T, s *service, fleet string, client func(playerSession
 	bob.interrupt(t)
 	bob.ends(t, 0)
 	bob.printed.await(t, `received \d+\.\d ticks/s, round trip \d+\.\d+ ms\n$`)
-	ada.printed.await(t, "player 2 left")
+	ada.printed.await(t, `player 2 \(bob\) left`)
 	ada.interrupt(t)
 	ada.ends(t, 0)
 	eventually(t, "the game session is TERMINATED", is(types.GameSessionStatusTerminated))
@@ -158,7 +158,7 @@ func playArena(t *testing.T, s *service, fleet string, client func(playerSession
 // goesOn waits until the program has seen another player at two more places.
 func (p *program) goesOn(t testing.TB, other int) {
 	t.Helper()
-	places := regexp.MustCompile(fmt.Sprintf(`sees player %d at \S+`, other))
+	places := regexp.MustCompile(fmt.Sprintf(`sees player %d \(\w+\) at \S+`, other))
 	seen := len(places.FindAllString(p.printed.String(), -1))
 	eventually(t, "two more places of the other player", func() bool {
 		found := places.FindAllString(p.printed.String(), -1)

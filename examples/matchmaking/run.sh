@@ -122,7 +122,7 @@ play() {
 seat() { ask "GameSessionPlacement.PlacedPlayerSessions[?PlayerId=='$1'].PlayerSessionId | [0]" describe-game-session-placement --placement-id first; }
 play ada "$port" "$(seat ada)" && ada=$pid
 play bob "$port" "$(seat bob)" && bob=$pid
-stop "$ada" && await bob 'player 1 left' && stop "$bob"
+stop "$ada" && await bob 'player 1 \(ada\) left' && stop "$bob"
 say 'both played in the game session that the queue has found'
 
 try aws gamelift start-game-session-placement --placement-id first --game-session-queue-name arena --maximum-player-session-count 2

@@ -405,13 +405,13 @@ seen 21
 enter bob "$port" '' -player bob -say 'hello yourself'
 bob=$player
 hear 21 bob 'joined as player 2'
-hear 21 ada 'sees player 2 at'
-hear 21 bob 'sees player 1 at'
-hear 21 ada 'player 1 says: hello'
-hear 21 bob 'player 1 says: hello'
-hear 21 ada 'player 2 says: hello yourself'
+hear 21 ada 'sees player 2 (bob) at'
+hear 21 bob 'sees player 1 (ada) at'
+hear 21 ada 'player 1 (ada) says: hello'
+hear 21 bob 'player 1 (ada) says: hello'
+hear 21 ada 'player 2 (bob) says: hello yourself'
 leave 21 "$bob"
-hear 21 ada 'player 2 left'
+hear 21 ada 'player 2 (bob) left'
 leave 21 "$ada"
 kill "$open" # so that the game session goes to the other one
 wait "$open" || wrong 20 'the game server did not end well'

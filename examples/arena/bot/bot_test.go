@@ -192,18 +192,27 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
+// TestHelp prints the usage, and no error.
+func TestHelp(t *testing.T) {
+	var out, complaints strings.Builder
+	if status := Main(t.Context(), []string{"-h"}, nil, &out, &complaints); status != ExitOK ||
+		out.String() != Usage+"\n" || complaints.Len() != 0 {
+		t.Errorf("status %d:\n%s%s", status, &out, &complaints)
+	}
+}
+
 func TestReporter(t *testing.T) {
 	var out strings.Builder
 	r := &reporter{to: &out}
 	r.welcomed(protocol.Welcome{Number: 1, TickRate: 2})
 	for _, m := range []protocol.Message{
-		protocol.Joined{Number: 1}, protocol.Joined{Number: 2},
+		protocol.Joined{Number: 1}, protocol.Joined{Number: 2, Name: "bob"}, protocol.Joined{Number: 3},
 		protocol.State{Tick: 1, Places: []protocol.Place{{Number: 1}, {Number: 2, X: 150, Y: -1}}},
 		protocol.State{Tick: 2, Places: []protocol.Place{{Number: 1}, {Number: 2, X: 200}}},
 		protocol.State{Tick: 3, Places: []protocol.Place{{Number: 1}, {Number: 2, X: 250}}},
 		protocol.Said{Number: 2, Text: "hello"},
 		protocol.Notice{Text: "be quiet"},
-		protocol.Left{Number: 2},
+		protocol.Left{Number: 2}, protocol.Left{Number: 3},
 		protocol.State{Tick: 9, Places: []protocol.Place{{Number: 2}}},
 	} {
 		r.observe(m)
@@ -211,11 +220,12 @@ func TestReporter(t *testing.T) {
 	r.at = r.from.Add(2 * time.Second)
 	r.summary(1500 * time.Microsecond)
 	const want = `joined as player 1
-sees player 2 at 1.50,-0.01
-sees player 2 at 2.50,0.00
-player 2 says: hello
+sees player 2 (bob) at 1.50,-0.01
+sees player 2 (bob) at 2.50,0.00
+player 2 (bob) says: hello
 the server says: be quiet
-player 2 left
+player 2 (bob) left
+player 3 left
 received 1.5 ticks/s, round trip 1.50 ms
 `
 	if out.String() != want {

@@ -61,6 +61,10 @@ func parse(args []string) (o options, err error) {
 // args do not begin with the program's name. A line of stdin, if that is not nil, is said.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	o, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stdout, Usage)
+		return ExitOK
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%v\n%s\n", err, Usage)
 		return ExitMisuse

@@ -15,6 +15,7 @@ type reporter struct {
 
 	number   uint32
 	rate     uint32            // ticks per second
+	names    map[uint32]string // of all players
 	here     map[uint32]uint32 // the others, and the tick when they were last printed; 0: not yet
 	ticks    int
 	tick     uint32
@@ -24,6 +25,7 @@ type reporter struct {
 // welcomed takes that the bot is in.
 func (r *reporter) welcomed(m protocol.Welcome) {
 	r.number, r.rate, r.here = m.Number, uint32(m.TickRate), make(map[uint32]uint32)
+	r.names = make(map[uint32]string)
 	r.line("joined as player %d", m.Number)
 }
 
@@ -31,14 +33,16 @@ func (r *reporter) welcomed(m protocol.Welcome) {
 func (r *reporter) observe(m protocol.Message) {
 	switch m := m.(type) {
 	case protocol.Joined:
+		r.names[m.Number] = m.Name
 		if m.Number != r.number {
 			r.here[m.Number] = 0
 		}
 	case protocol.Left:
+		r.line("%s left", r.player(m.Number))
 		delete(r.here, m.Number)
-		r.line("player %d left", m.Number)
+		delete(r.names, m.Number)
 	case protocol.Said:
-		r.line("player %d says: %s", m.Number, m.Text)
+		r.line("%s says: %s", r.player(m.Number), m.Text)
 	case protocol.Notice:
 		r.line("the server says: %s", m.Text)
 	case protocol.State:
@@ -59,9 +63,17 @@ func (r *reporter) state(m protocol.State) {
 		printed, here := r.here[p.Number]
 		if here && !r.quiet && (printed == 0 || int32(m.Tick-printed) >= int32(r.rate)) {
 			r.here[p.Number] = m.Tick
-			r.line("sees player %d at %.2f,%.2f", p.Number, float64(p.X)/100, float64(p.Y)/100)
+			r.line("sees %s at %.2f,%.2f", r.player(p.Number), float64(p.X)/100, float64(p.Y)/100)
 		}
 	}
+}
+
+// player returns a player's number and name.
+func (r *reporter) player(number uint32) string {
+	if name := r.names[number]; name != "" {
+		return fmt.Sprintf("player %d (%s)", number, name)
+	}
+	return fmt.Sprintf("player %d", number)
 }
 
 // summary is the last line.

@@ -72,9 +72,9 @@ func TestClient(t *testing.T) {
 		ada := m.client(strings.NewReader("is anybody here?\n\n"), "-playersession=psess-1", "-Player", "ada", "-say",
 			"hello")
 		ada.prints(t, "joined as player 1")
-		ada.prints(t, `player 1 says: is anybody here\?`)
+		ada.prints(t, `player 1 \(ada\) says: is anybody here\?`)
 		bob := m.client(nil, "-playersession=psess-2", "-quiet", "-seconds=2")
-		bob.prints(t, "player 1 says: hello")
+		bob.prints(t, `player 1 \(ada\) says: hello`)
 		m.client(nil, "-playersession=psess-9").ends(t, bot.ExitRefused)
 		ada.prints(t, `sees player 2 at -?\d+\.\d\d,-?\d+\.\d\d`)
 		ada.prints(t, `sees player 2 at .*\n(?s:.*)sees player 2 at .*`) // a second later

@@ -43,6 +43,8 @@ type game struct {
 	turn    *gamenet.Executor
 	over    chan struct{} // closed when the last player has left, unless the process lingers
 
+	name string // of the game session, for the log; set before the first player
+
 	// Of the executor.
 	room  *room.Room
 	slots slots
@@ -75,6 +77,7 @@ func (g *game) do(job func()) error {
 func (g *game) start(ctx context.Context, gs gameserver.GameSession) {
 	g.out.line("LogSampleGame: GameSession Initializing : %s", gs.GameSessionID)
 	g.printTeams(gs)
+	g.name = strings.TrimSpace(gs.Name + " " + gs.GameSessionID[strings.LastIndexByte(gs.GameSessionID, '/')+1:])
 	_ = g.do(func() { // before the service sends the first player
 		g.slots.open = true
 		if g.options.maxPlayers == 0 {
@@ -99,7 +102,7 @@ func (g *game) awaitFirst() {
 		case g.slots.visits > 0: // somebody is on the way in
 			g.awaitFirst()
 		default:
-			g.out.line("LogGameState: Nobody has come")
+			g.out.always("LogGameState: Game session %s ends: no player has joined within %s", g.name, g.options.patience)
 			g.end()
 		}
 	})
@@ -117,7 +120,7 @@ func (g *game) end() {
 func (g *game) settle() {
 	_ = g.do(func() {
 		if g.slots.settle() && !g.options.linger {
-			g.out.line("LogGameState: The last player has left")
+			g.out.always("LogGameState: Game session %s ends: the last player has left", g.name)
 			g.end()
 		}
 	})

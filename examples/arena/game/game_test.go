@@ -81,7 +81,7 @@ func checkLog(t *testing.T, log string) {
 		"GameSession Initializing : " + sessionID, "NotifyAcceptingConnection accepted from: 127.0.0.1:",
 		"Login request: 127.0.0.1:", `Join request: "of psess-1"`,
 		"Match State Changed from WaitingToStart to InProgress", "Join succeeded: player 1",
-		"Player 1 left\n", "Player 2 left\n", "The last player has left", "Process ending",
+		"Player 1 left\n", "Player 2 left\n", "ends: the last player has left", "Process ending",
 	} {
 		_, after, found := strings.Cut(rest, line)
 		if !found {
@@ -149,7 +149,7 @@ func TestNobodyComes(t *testing.T) {
 	t.Parallel()
 	m := begin(t, newService(), link.TCP, "-patience=20ms").ready()
 	m.endWell()
-	if !strings.Contains(m.out.String(), "Nobody has come") {
+	if !strings.Contains(m.out.String(), "ends: no player has joined within 20ms") {
 		t.Error("the log does not say why")
 	}
 }

@@ -33,6 +33,14 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestHelp prints the usage, and no error.
+func TestHelp(t *testing.T) {
+	var out strings.Builder
+	if err := Run(t.Context(), []string{"--help"}, &out); err != nil || out.String() != Usage+"\n" {
+		t.Errorf("%v, printed\n%s", err, &out)
+	}
+}
+
 func TestRedact(t *testing.T) {
 	for secret, want := range map[string]string{"": "", "abcd": "…cd", "abcdefgh": "…efgh", token: "…7a10"} {
 		if got := (options{}).redact(secret); got != want {

@@ -3,6 +3,7 @@ package game
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -33,6 +34,10 @@ const (
 // was not let in or has lost its connection for good. See Usage for args, which do not begin with the program's name.
 func Run(ctx context.Context, args []string, stdout io.Writer) error {
 	o, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		_, err := fmt.Fprintln(stdout, Usage)
+		return err
+	}
 	if err != nil {
 		return err
 	}
