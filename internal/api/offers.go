@@ -74,10 +74,10 @@ func refused[I, O any](op wire.Operation[I, O], kind fault.Kind, why string) Off
 // Why operations are not offered, or not in full.
 const (
 	inOneRegion  = "Nothing is placed in other Regions. Events go to a feed and to webhooks instead of SNS."
-	noScripts    = "Realtime scripts run on managed instances only."
-	noContainers = "Container fleets run on managed instances. Use an Anywhere fleet: your computes may be containers."
+	noScripts    = "Realtime scripts are not run. Upload a build of a game server instead."
+	noContainers = "Container fleets are not offered. Use an Anywhere fleet: your computes may be containers."
 	noFleetIQ    = "FleetIQ game server groups are not part of this release. Use an Anywhere fleet."
-	noPeering    = "VPC peering connects managed instances, of which there are none."
+	noPeering    = "Instances of fleets run on machines of your own, which are in no VPC of GameLift."
 	noRemote     = "Computes and machines are reached by their owner, not through the service."
 )
 
