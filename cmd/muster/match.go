@@ -60,12 +60,12 @@ func outline(set *ruleset.Set) string {
 	for _, team := range set.Teams {
 		least += team.Min
 	}
-	size := "a small set"
-	if set.Large() {
-		size = "a large set"
-	}
-	return fmt.Sprintf("%s, %s of %d to %d players, %s", size,
+	text := fmt.Sprintf("%s of %d to %d players, %s",
 		counted(len(set.Teams), "team"), least, set.MaxPlayers(), counted(len(set.Rules), "rule"))
+	if set.Large() {
+		text += "; large matches, of more than 40 players"
+	}
+	return text
 }
 
 func counted(n int, noun string) string {

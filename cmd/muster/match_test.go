@@ -32,7 +32,7 @@ func inFile(t *testing.T, name, text string) string {
 func TestMatchValidate(t *testing.T) {
 	rules := inFile(t, "rules.json", duelRules)
 	if got := execute(t, nil, "match", "validate", rules); got.status != exitOK ||
-		got.stdout != rules+" is valid: a small set, 2 teams of 2 to 2 players, 1 rule.\n" {
+		got.stdout != rules+" is valid: 2 teams of 2 to 2 players, 1 rule.\n" {
 		t.Errorf("got %+v", got)
 	}
 	broken := inFile(t, "broken.json", strings.Replace(duelRules, `"maxDistance":50`, `"maxDistance":"far"`, 1))
