@@ -13,19 +13,49 @@ import (
 	"github.com/muster-gg/muster"
 )
 
-// checkPorts fails if a port of the service cannot be opened. Called before the service starts, it leaves no data
-// directory behind.
+// checkPorts fails if ports of the service cannot be opened, with flags for all that are in use. Called before the
+// service starts, it leaves no data directory behind.
 func checkPorts(ctx context.Context, c *muster.Config) error {
+	var taken error
+	flags := ""
 	for _, p := range portsOf(c) {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address)
-		if err != nil {
-			return explainPort(ctx, fmt.Errorf("%s: %w", p.setting, err))
+		err := tryPort(ctx, p.address)
+		if err == nil {
+			continue
 		}
-		if err := listener.Close(); err != nil {
-			return fmt.Errorf("%s: %w", p.setting, err)
+		err = fmt.Errorf("%s: %w", p.setting, err)
+		if !isInUse(err) {
+			return err
 		}
+		taken = errors.Join(taken, explainPort(ctx, err))
+		flags += " --" + p.setting + " " + freeNear(ctx, p.address)
+	}
+	if taken != nil {
+		return fmt.Errorf("%w\nTry the same command with%s", taken, flags)
 	}
 	return nil
+}
+
+func tryPort(ctx context.Context, address string) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return listener.Close()
+}
+
+// freeNear returns an address like one that is in use, with a port that is free: 9180 instead of 9080.
+func freeNear(ctx context.Context, address string) string {
+	const distance, attempts = 100, 20
+	host, text, _ := net.SplitHostPort(address) // listening has checked it
+	port, _ := strconv.Atoi(text)
+	for i := range attempts {
+		near := net.JoinHostPort(host, strconv.Itoa(port+distance*(i+1)))
+		if tryPort(ctx, near) == nil {
+			return near
+		}
+	}
+	return net.JoinHostPort(host, "0")
 }
 
 // A servicePort is an address that a service listens on, and the setting that has it.
@@ -58,7 +88,7 @@ func explainPort(ctx context.Context, err error) error {
 	_, text, _ := net.SplitHostPort(address) // the system has returned it
 	port, _ := strconv.Atoi(text)
 	owners := nameOwners(portOwners(ctx, []int{port})[port])
-	return fmt.Errorf("%s: %s is in use by %s: end that, or choose another address with --%s: %w", setting, address,
+	return fmt.Errorf("%s: %s is in use by %s: choose another address with --%s: %w", setting, address,
 		owners, setting, inUse[0])
 }
 

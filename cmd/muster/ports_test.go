@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/mustertest/ports"
 )
 
 // TestPortInUse: the error names the process and the flag, and the failed start leaves no data directory.
@@ -33,12 +35,43 @@ func TestPortInUse(t *testing.T) {
 			want += fmt.Sprintf("%s (pid %d)", filepath.Base(os.Args[0]), os.Getpid())
 		}
 		if got.status != exitFailure || !strings.Contains(got.stderr, want) ||
-			!strings.Contains(got.stderr, "choose another address with --"+setting) {
+			!strings.Contains(got.stderr, "choose another address with --"+setting) ||
+			!strings.Contains(got.stderr, "\nTry the same command with --"+setting+" 127.0.0.1:") ||
+			strings.Contains(got.stderr, "The console is at") {
 			t.Errorf("%s: %+v", setting, got)
 		}
 		if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: the data directory is left behind: %v", setting, err)
 		}
+	}
+}
+
+// TestPortsInUse: the error has flags for all ports in use, which are free.
+func TestPortsInUse(t *testing.T) {
+	var taken []string
+	for _, address := range ports.Free(t, rand.IntN, 2) {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		taken = append(taken, address)
+	}
+	config := devDefaults()
+	config.Listen, config.Gateway.Listen, config.PprofListen = taken[0], taken[1], "127.0.0.1:0"
+	err := checkPorts(t.Context(), &config)
+	if err == nil {
+		t.Fatal("the ports count as free")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	_, flags, _ := strings.Cut(lines[len(lines)-1], "with ")
+	words := strings.Fields(flags)
+	if len(lines) != 3 || len(words) != 4 || words[0] != "--listen" || words[2] != "--gateway-listen" {
+		t.Fatalf("got %q", lines)
+	}
+	config.Listen, config.Gateway.Listen = words[1], words[3]
+	if err := checkPorts(t.Context(), &config); err != nil {
+		t.Error(err)
 	}
 }
 
