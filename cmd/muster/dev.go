@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
@@ -35,15 +37,22 @@ next start.
 While it runs, a line on standard error shows each call, game session, player and
 failure; --quiet leaves them out. Calls that repeat the one before are only counted.
 
+A slot waits 5 minutes for its player (--reservation-timeout), and a sample game
+server half an hour for the first player of its game session.
+
 The service is ready when it has written muster.env in its data directory: export
-lines for a shell, removed when the service stops. The same lines go to standard
-output, with the secret only if that is a terminal. muster.fish and muster.ps1
-beside it are the same for fish and PowerShell. aws-profile in the data directory
-is an AWS configuration file with the profile "muster".
+lines for a shell, removed when the service stops. A shell that has sourced it sends
+the calls of all AWS services that Muster has (GameLift, S3, IAM, STS, CloudWatch)
+to Muster. If standard output is no terminal, the lines go there, too, without the
+secret. muster.fish and muster.ps1 beside it are the same for fish and PowerShell.
+aws-profile in the data directory is an AWS configuration file with the profile
+"muster".
 
 With --test it is a service for automated tests, without game servers or a machine
 of its own: requests below /v1/test/ create fleets with game servers, move the
-clock forward, and have calls fail. Its data is temporary, unless --data is set.`,
+clock forward, and have calls fail. The clock moves in steps of a second: an hour
+takes 5 seconds, a day two minutes, a week 13. The data is temporary, unless --data
+is set, and a slot waits a minute for its player.`,
 		Example: `  muster dev
   ` + sourceDev() + `; aws gamelift list-fleets
   muster dev --data /tmp/match --listen 127.0.0.1:0 --no-sample
@@ -89,6 +98,10 @@ clock forward, and have calls fail. Its data is temporary, unless --data is set.
 	return command
 }
 
+// devReservation is how long a slot waits for its player. A person who copies the player session needs more than the
+// minute of GameLift.
+const devReservation = 5 * time.Minute
+
 // devDefaults returns the settings of muster dev: local addresses, data in the user's cache and a quiet log.
 func devDefaults() muster.Config {
 	config := muster.DefaultConfig()
@@ -97,6 +110,7 @@ func devDefaults() muster.Config {
 	// No limits: all clients have the same address.
 	config.Gateway.AddressRate, config.Gateway.PlayerRate, config.Gateway.MaxUnused = 0, 0, 0
 	config.LogLevel, config.OpenConsole = "warn", "on"
+	config.ReservationTimeout = devReservation
 	config.Data = "" // rejected by Validate unless set
 	if cache, err := os.UserCacheDir(); err == nil {
 		config.Data = filepath.Join(cache, "muster", "dev")
@@ -133,6 +147,9 @@ func (d *development) forTests(given bool) (remove func() error, err error) {
 		kit.EmulateQuotas()
 	}
 	d.config.Test, d.config.Clock = kit, kit.Clock
+	if d.config.ReservationTimeout == devReservation && d.config.SettingOrigins["reservation-timeout"] == "default" {
+		d.config.ReservationTimeout = muster.DefaultConfig().ReservationTimeout
+	}
 	d.noSample, d.alone = true, true
 	if given {
 		return func() error { return nil }, nil
@@ -162,7 +179,8 @@ func (d *development) run(ctx context.Context) (err error) {
 		return server.ExplainData(d.config.Data, fmt.Errorf("data directory: %w", err))
 	}
 	if !locked {
-		return fmt.Errorf("another muster dev uses %s: choose a directory with --data", d.config.Data)
+		return fmt.Errorf("another muster dev uses %s: use its service, or start another one with --data DIR "+
+			"--listen 127.0.0.1:0 --gateway-listen 127.0.0.1:0", d.config.Data)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	if err := removeEnvFile(d.envFile); err != nil {
@@ -280,65 +298,40 @@ func (d *development) announce(e muster.Endpoints, fleet string) error {
 	if err := writeEnvFile(d.envFile, variables); err != nil { // before the welcome, which has commands that read it
 		return err
 	}
-	fmt.Fprint(d.stdout, exports(d.printable(variables, *d.printSecret)))
-	fmt.Fprint(d.stderr, d.welcome(e, fleet, profile))
+	if !isTerminal(d.stdout) || *d.printSecret {
+		fmt.Fprint(d.stdout, exports(d.printable(variables, *d.printSecret)))
+	}
+	fmt.Fprint(d.stderr, d.welcome(e, fleet))
 	d.talker.open(d.now(), e.AccessKey)
 	return nil
 }
 
-func (d *development) welcome(e muster.Endpoints, fleet, profile string) string {
-	shell := userDialect(runtime.GOOS, d.getenv("SHELL"))
-	if d.test {
-		return fmt.Sprintf(`
-Muster is ready for tests. Ctrl-C stops it.
-
-  console        %s/console/
-  AWS API        %s
-  game servers   %s  %s
-  game clients   %s
-  tests          %s/v1/test
-  environment    %s
-
-`, e.HTTP, e.HTTP, e.WS, e.WSS, cmp.Or(e.Gateway, "the session gateway is off"), e.HTTP, shell.read(d.envFile))
+// welcome is what a user needs first. Everything else is in muster.env.
+func (d *development) welcome(e muster.Endpoints, fleet string) string {
+	read := userDialect(runtime.GOOS, d.getenv("SHELL")).read(d.envFile)
+	lines := [][2]string{
+		{"environment", read},
+		{"AWS API", fmt.Sprintf("%s, region %s, access key %s", e.HTTP, e.Region, e.AccessKey)},
+		{"game servers", cmp.Or(e.WS, e.WSS)},
+		{"game clients", cmp.Or(e.Gateway, "the session gateway is off")},
+		{"process", fmt.Sprint(os.Getpid())},
 	}
-	text := fmt.Sprintf(`
-Muster is ready. Ctrl-C stops it.
-
-  console        %s/console/
-  AWS API        %s
-  game servers   %s  %s
-  game clients   %s
-  access key     %s
-  CA             %s
-  data           %s
-  process        %d ("kill -9 %d" crashes it; the next start recovers everything acknowledged)
-
-In another terminal, either of
-
-  %s
-  %s
-
-and then
-
-  aws gamelift list-fleets
-`, e.HTTP, e.HTTP, e.WS, e.WSS, cmp.Or(e.Gateway, "the session gateway is off"), e.AccessKey, e.CAFile, d.config.Data,
-		os.Getpid(), os.Getpid(), shell.read(d.envFile),
-		shell.line(variable{"AWS_CONFIG_FILE", profile}, variable{"AWS_PROFILE", "muster"}))
-	if fleet != "" {
-		text += fmt.Sprintf("  aws gamelift create-game-session --fleet-id %s --location %s "+
-			"--maximum-player-session-count 4\n",
-			fleet, sampleLocation)
+	ready, hint := "Muster is ready", `The first line is for another terminal: AWS tools there call Muster, for GameLift, S3, IAM, STS and CloudWatch.
+`
+	switch {
+	case d.test:
+		ready, hint = "Muster is ready for tests", ""
+		lines = append(lines, [2]string{"tests", e.HTTP + "/v1/test"})
+	case fleet != "":
+		hint += fmt.Sprintf("Then: aws gamelift create-game-session --fleet-id %s --location %s "+
+			"--maximum-player-session-count 4\n", fleet, sampleLocation)
+	default:
+		hint += "Then: aws gamelift list-fleets\n"
 	}
-	if fleet != "" && e.Gateway != "" {
-		text += fmt.Sprintf("\nor, as a game client does\n\n  curl -s %s/create_session "+
-			"-d '{\"session_name\":\"S\",\"build_id\":1,\"uuid\":\"p1\",\"num_connections\":4}'\n", e.Gateway)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s. Ctrl-C stops it.\n\n", ready)
+	for _, l := range lines {
+		fmt.Fprintf(&text, "  %-13s %s\n", l[0], l[1])
 	}
-	return text + fmt.Sprintf(`
-or, to have your own game server run here, in a fleet of %s (SERVER is its path below DIR)
-
-  aws gamelift upload-build --name game --build-version 1 --build-root DIR
-  aws gamelift create-fleet --name game --build-id BUILD_ID --ec2-instance-type c5.large \
-    --runtime-configuration 'ServerProcesses=[{LaunchPath=/local/game/SERVER,ConcurrentExecutions=1}]'
-
-`, e.Region)
+	return text.String() + "\n" + hint
 }

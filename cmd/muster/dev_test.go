@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/muster-gg/muster"
@@ -79,7 +81,7 @@ func TestDevHandsOver(t *testing.T) {
 		t.Errorf("standard output:\n%s", stdout)
 	}
 	for _, part := range []string{"http://127.0.0.1:9080", "AKIDEXAMPLE", userDialect(runtime.GOOS, "").read(path),
-		"aws gamelift list-fleets", "kill -9 " + strconv.Itoa(os.Getpid())} {
+		"Then: aws gamelift list-fleets", "process       " + strconv.Itoa(os.Getpid()), "IAM, STS and CloudWatch"} {
 		if !strings.Contains(stderr.String(), part) {
 			t.Errorf("standard error lacks %q:\n%s", part, stderr)
 		}
@@ -173,12 +175,14 @@ func TestNewerDataDirectory(t *testing.T) {
 func TestDevForTests(t *testing.T) {
 	for _, c := range []struct {
 		args    []string
+		slots   time.Duration // how long they are reserved; 0: a minute
 		quotas  bool
 		data    string // that is kept; "": temporary
 		refused string
 	}{
 		{args: []string{"--test"}},
 		{args: []string{"--test", "--gamelift-quotas"}, quotas: true},
+		{args: []string{"--test", "--reservation-timeout", "5m"}, slots: 5 * time.Minute},
 		{args: []string{"--test", "--data"}, data: t.TempDir()},
 		{args: []string{"--gamelift-quotas"}, refused: "--gamelift-quotas needs --test"},
 	} {
@@ -188,6 +192,9 @@ func TestDevForTests(t *testing.T) {
 			if used = config.Data; config.Test == nil || config.Clock == nil ||
 				config.Test.EmulatesQuotas() != c.quotas {
 				t.Errorf("%q: the service has the equipment %v", c.args, config.Test)
+			}
+			if got := config.ReservationTimeout; got != cmp.Or(c.slots, time.Minute) {
+				t.Errorf("%q: slots are reserved for %s", c.args, got)
 			}
 			config.Ready(testEndpoints())
 			checkEnvFile(t, service, filepath.Join(config.Data, envFile))

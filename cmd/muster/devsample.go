@@ -22,7 +22,7 @@ const (
 	sampleFleet    = "LocalFleet"
 	sampleCompute  = "LocalCompute"
 
-	samplePatience = "-patience=2m"   // for players of a game session
+	samplePatience = "-patience=30m"  // for the first player of a game session
 	serverPatience = 15 * time.Second // for the sample game servers to be ready
 	maxSamples     = 50               // server processes per compute
 )

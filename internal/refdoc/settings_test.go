@@ -32,8 +32,9 @@ Durations are numbers with units: ~200s~, ~5m~, ~3h~, ~30d~, ~1d12h~. In a file,
 quotes, numbers are not, and a list is ~["a", "b"]~; in flags and variables commas separate items: ~a,b~.
 
 ~muster dev~ has different defaults: ~listen~ is ~127.0.0.1:9080~, ~gateway-listen~ is ~127.0.0.1:3000~,
-~gateway-messages~ is ~api~, ~data~ is a directory of the user's cache, ~log-level~ is ~warn~, and the session gateway
-has no limits: ~gateway-address-rate~, ~gateway-player-rate~ and ~gateway-max-unused-sessions~ are 0.
+~gateway-messages~ is ~api~, ~data~ is a directory of the user's cache, ~log-level~ is ~warn~,
+~reservation-timeout~ is ~5m~ (not with ~--test~), and the session gateway has no limits: ~gateway-address-rate~,
+~gateway-player-rate~ and ~gateway-max-unused-sessions~ are 0.
 `
 
 // backticks replaces ~ by the backtick, which a raw string cannot contain.
