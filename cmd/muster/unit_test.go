@@ -37,9 +37,15 @@ func TestSystemdUnit(t *testing.T) {
 	if _, _, err := muster.Load(muster.DefaultConfig(), muster.Sources{Flags: given}); err != nil {
 		t.Error(err)
 	}
+	// Commands that read only the file, such as muster doctor, must find the same directory.
+	file := muster.Sources{File: "../../deploy/deb/muster.toml"}
+	if c, _, err := muster.Load(muster.DefaultConfig(), file); err != nil || c.Data != given["data"] {
+		t.Errorf("%s has data %q, %v", file.File, c.Data, err)
+	}
 	for name, want := range map[string]string{
 		"Type": "exec", "User": "muster", "NoNewPrivileges": "yes", "ProtectSystem": "strict", "PrivateTmp": "yes",
-		"CapabilityBoundingSet": "", "RestartPreventExitStatus": strconv.Itoa(exitMisuse),
+		"CapabilityBoundingSet": "", "StartLimitIntervalSec": "0", "RestartSec": "5s",
+		"RestartPreventExitStatus": strconv.Itoa(exitMisuse),
 	} {
 		if got, ok := options[name]; !ok || got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
