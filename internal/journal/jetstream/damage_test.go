@@ -203,6 +203,22 @@ func TestBroken(t *testing.T) {
 	}
 }
 
+// TestCertificatesOfOtherCAs are reported once, with what to do.
+func TestCertificatesOfOtherCAs(t *testing.T) {
+	e, log := openLogged(t, t.TempDir())
+	const format = "127.0.0.1:9222 - rid:7 - TLS route handshake error: %v"
+	for range 3 {
+		jetstream.Say(e, format, "tls: failed to verify certificate: x509: certificate signed by unknown authority")
+		jetstream.Say(e, format, "remote error: tls: bad certificate")
+		jetstream.Say(e, format, "EOF")
+	}
+	mustClose(t, e)
+	if text := log.String(); strings.Count(text, "do not trust each other's certificates") != 1 ||
+		!strings.Contains(text, "muster cluster init") || strings.Count(text, "handshake error: EOF") != 1 {
+		t.Errorf("logged\n%s", text)
+	}
+}
+
 // TestStreamWithoutSum: a process that is killed while it makes a stream, or changes its configuration, leaves a
 // description of it without its checksum, or with that of the one before. What the stream has later is not lost.
 func TestStreamWithoutSum(t *testing.T) {

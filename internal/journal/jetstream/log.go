@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/muster-gg/muster/internal/telemetry/loglimit"
 )
@@ -38,6 +39,14 @@ func (l *logger) Errorf(format string, v ...any) {
 		l.broken(text)
 		return
 	}
+	if rejectsCertificate(text) {
+		if suppressed, ok := l.lines.AllowEvery("certificate", certificatePause); ok {
+			l.log.Warn("this node and another one do not trust each other's certificates", "text", text,
+				"suppressed", suppressed, "fix", "ca.pem and ca.key in tls/ must be the same on all nodes: use those "+
+					"of one muster cluster init, or the same cluster-ca")
+		}
+		return
+	}
 	if strings.Contains(text, "handshake error") { // any client of the cluster's port can cause it
 		if suppressed, ok := l.lines.Allow("handshake"); ok {
 			l.log.Warn(said, "text", text, "suppressed", suppressed)
@@ -46,6 +55,18 @@ func (l *logger) Errorf(format string, v ...any) {
 	}
 	l.log.Warn(said, "text", text)
 }
+
+// certificatePause is the least time between two warnings of certificates: nodes connect every second.
+const certificatePause = time.Minute
+
+// rejectsCertificate reports whether a node has rejected the certificate of another one. Source: crypto/tls, alert.go
+// and handshake_client.go; a remote error is the other node's.
+func rejectsCertificate(text string) bool {
+	return strings.Contains(text, "TLS route handshake error") && (strings.Contains(text, "unknown authority") ||
+		strings.Contains(text, "remote error: tls: bad certificate") ||
+		strings.Contains(text, "remote error: tls: unknown certificate"))
+}
+
 func (l *logger) Debugf(string, ...any) {}
 func (l *logger) Tracef(string, ...any) {}
 

@@ -15,7 +15,7 @@ const interval = time.Second
 // maxValue is how many bytes of a client's text Clip keeps.
 const maxValue = 128
 
-// A Limiter allows one line of each kind a second. It may be used by several goroutines. Kinds are constants: it
+// A Limiter allows one line of each kind in a time, mostly a second. It may be used by several goroutines. Kinds are constants: it
 // remembers each.
 type Limiter struct {
 	clock clockwork.Clock
@@ -39,7 +39,10 @@ func New(clock clockwork.Clock) *Limiter {
 
 // Allow reports whether a line of a kind may be written now, and how many of that kind were suppressed since the last
 // one that was allowed.
-func (l *Limiter) Allow(name string) (suppressed int, ok bool) {
+func (l *Limiter) Allow(name string) (suppressed int, ok bool) { return l.AllowEvery(name, interval) }
+
+// AllowEvery is Allow for one line in another time than a second.
+func (l *Limiter) AllowEvery(name string, interval time.Duration) (suppressed int, ok bool) {
 	now := l.clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -32,6 +32,20 @@ func TestOneLineASecond(t *testing.T) {
 	allow("b", 0, true)
 }
 
+func TestOneLineInAnotherTime(t *testing.T) {
+	clock := clockwork.NewFakeClock()
+	l := New(clock)
+	l.AllowEvery("a", time.Minute)
+	clock.Advance(time.Minute - 1)
+	if _, ok := l.AllowEvery("a", time.Minute); ok {
+		t.Error("allowed too early")
+	}
+	clock.Advance(1)
+	if suppressed, ok := l.AllowEvery("a", time.Minute); suppressed != 1 || !ok {
+		t.Errorf("%d suppressed, %v", suppressed, ok)
+	}
+}
+
 func TestClip(t *testing.T) {
 	if s := Clip(strings.Repeat("x", 1<<20)); len(s) > 140 {
 		t.Errorf("%d bytes are left", len(s))
