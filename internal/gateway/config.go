@@ -132,7 +132,7 @@ func (c *Config) validate() error {
 		"LocalFleet is %q; it must begin with fleet-", c.LocalFleet)
 	add(!arn.ValidRegion(c.Region) && c.Region != arn.LocalRegion, "Region is %q; use one such as eu-west-1", c.Region)
 	check := func(field string, t Target) {
-		if err := t.validate(c.Queues != nil); err != nil {
+		if err := t.Validate(c.Queues != nil); err != nil {
 			errs = append(errs, fmt.Errorf("gateway: %s: %w", field, err))
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// validate checks the form of a target, not whether it exists.
-func (t Target) validate(queues bool) error {
+// Validate checks the form of a target, not whether it exists. queues reports whether the gateway has queues.
+func (t Target) Validate(queues bool) error {
 	given := 0
 	for _, s := range []string{t.FleetID, t.AliasID, t.Queue} {
 		if s != "" {

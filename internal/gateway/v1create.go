@@ -127,7 +127,7 @@ func (c *call) checkCreation(in *creation) error {
 		if in.target.Queue != "" && c.g.queues == nil {
 			return fail(NotSupported, "There are no queues behind this gateway.")
 		}
-		if err := in.target.validate(true); err != nil {
+		if err := in.target.Validate(true); err != nil {
 			return invalid("target: %v.", err)
 		}
 	}

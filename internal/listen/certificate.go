@@ -2,6 +2,7 @@ package listen
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"log/slog"
 	"os"
 	"sync"
@@ -45,6 +46,9 @@ func (c *Certificate) Both() *tls.Config {
 	both.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.get(), nil }
 	return both
 }
+
+// Leaf returns the certificate that a handshake would get, without its chain.
+func (c *Certificate) Leaf() *x509.Certificate { return c.get().Leaf }
 
 // get returns the certificate for a handshake. Only one handshake checks the files; others do not wait for it.
 func (c *Certificate) get() *tls.Certificate {

@@ -189,9 +189,28 @@ var alerts = []alert{
 		"The history of {{ $labels.instance }}, or its index, does not keep up."},
 	{"MusterShardRecoveries", "0m", "warning",
 		`sum by (instance) (increase(muster_shard_recoveries_total[10m])) > 2 * count by (instance) (` +
-			`muster_shard_owned)`,
-		"Shards of {{ $labels.instance }} recover again and again. The log says why."},
-	{"MusterNodeMissing", "2m", "critical",
-		`max(muster_cluster_nodes) < max(max_over_time(muster_cluster_nodes[1h]))`,
+			`muster_shard_owned)`, // a start and a transfer recover each shard once
+		"Shards of {{ $labels.instance }} recover again and again. The log has the reason."},
+	{"MusterNodeMissing", "2m", "critical", // it ends when the node is back, or was removed a week ago
+		`max(muster_cluster_nodes) < max(max_over_time(muster_cluster_nodes[7d]))`,
 		"A node of the cluster is missing: {{ $value }} are live."},
+	{"MusterDown", "2m", "critical",
+		`up == 0 and on (job, instance) max_over_time(muster_cluster_nodes[7d])`,
+		"Prometheus cannot read the metrics of {{ $labels.instance }}: the service does not run or is not reachable."},
+	{"MusterCertificateExpires", "1h", "warning",
+		`min by (instance) (muster_certificate_expiry_timestamp_seconds) - time() < 14 * 86400`,
+		"The certificate of {{ $labels.instance }} expires in {{ $value | humanizeDuration }}."},
+	{"MusterDiskLow", "5m", "critical", `min by (instance) (muster_disk_free_bytes) < 2 * 1024 * 1024 * 1024`,
+		"{{ $value | humanize1024 }}B are free on the disk of {{ $labels.instance }}; it stops when the disk is full."},
+	{"MusterAuditDropped", "0m", "warning", `sum by (instance) (increase(muster_audit_dropped_total[10m])) > 0`,
+		"{{ $labels.instance }} has dropped records of the audit trail: its disk is too slow."},
+	{"MusterWebhookDropped", "0m", "warning",
+		`sum by (instance) (increase(muster_webhook_tries_total{outcome="dropped"}[10m])) > 0`,
+		"{{ $labels.instance }} has dropped events that a webhook did not accept. The log names the URL."},
+	{"MusterThrottling", "5m", "warning", `sum by (instance) (rate(` +
+		`muster_api_calls_total{exception="ThrottlingException"}[5m])) > 1`,
+		"{{ $labels.instance }} throttles {{ $value | humanize }} calls per second."},
+	{"MusterGatewayFails", "5m", "warning", `sum by (instance) (rate(` +
+		`muster_gateway_requests_total{code=~"503|504"}[5m])) > 0.1`,
+		"Players get no game: the session gateway of {{ $labels.instance }} returns 503 or 504."},
 }

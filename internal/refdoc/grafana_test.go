@@ -182,6 +182,7 @@ func definitions() []telemetry.Definition {
 	m.Levels(func() (telemetry.Levels, bool) { return telemetry.Levels{}, false })
 	m.History(func() (telemetry.History, bool) { return telemetry.History{}, false })
 	m.Place(func() telemetry.Place { return telemetry.Place{} })
+	m.Machine(func() (telemetry.Machine, bool) { return telemetry.Machine{}, false })
 	return slices.Concat(m.Definitions(), resourceMetrics(), gatewayMetrics())
 }
 

@@ -75,6 +75,7 @@ func (s *service) openEndpoints(context.Context) error {
 	s.metrics.Levels(s.levels)
 	s.metrics.History(s.historyNumbers)
 	s.metrics.Place(s.place)
+	s.metrics.Machine(s.machineNumbers)
 	s.servers = serversdk.New(serversdk.Config{
 		Servers: s.plane.Servers(), ProcessRetention: s.cfg.ProcessRetention,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets(),
@@ -233,7 +234,9 @@ func (s *service) routes(calls http.Handler) http.Handler {
 		"/readyz":  http.HandlerFunc(s.readiness),
 	}
 	if s.scrapes != nil {
-		delete(pages, "/metrics")
+		pages["/metrics"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "metrics are at the address of the setting metrics-listen", http.StatusNotFound)
+		})
 	}
 	var tests http.Handler
 	if s.kit != nil {

@@ -45,9 +45,12 @@ func (s *service) serve(ctx context.Context) error {
 	for _, port := range append(s.legacy.all(), s.scrapes, s.profiler) {
 		group.Go(func() error { return port.run(ctx) })
 	}
+	group.Go(func() error { return s.watchCertificate(ctx) })
 	group.Go(func() error { return s.announce(ctx) })
 	group.Go(func() error {
 		<-ctx.Done()
+		s.stopped = s.cfg.Clock.Now()
+		s.cfg.Log.Info("stopping", "reason", context.Cause(ctx))
 		defer stopPlane()
 		if s.kit != nil {
 			s.kit.Close()
@@ -58,6 +61,13 @@ func (s *service) serve(ctx context.Context) error {
 		return err
 	})
 	return group.Wait()
+}
+
+// reportStopped logs the end of a stop without errors. The caller reports an error.
+func (s *service) reportStopped(err *error) {
+	if *err == nil && !s.stopped.IsZero() {
+		s.cfg.Log.Info("stopped", "took", s.cfg.Clock.Since(s.stopped))
+	}
 }
 
 // serveCalls answers plain API calls.

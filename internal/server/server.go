@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jonboulle/clockwork"
 
@@ -96,6 +98,7 @@ func run(ctx context.Context, cfg config.Config) (err error) {
 		cfg: cfg, kit: kit, lines: lines, pushes: pushes, metrics: telemetry.New(region.Events.Name),
 		ready: make(chan struct{}), complete: make(chan struct{}),
 	}
+	defer s.reportStopped(&err)
 	defer closing(&err, s.opened.close)
 	if err := s.open(ctx); err != nil {
 		return err
@@ -108,9 +111,12 @@ func advise(err error, data string) error {
 	switch {
 	case err == nil:
 		return nil
-	case isDiskFull(err):
-		return fmt.Errorf("the disk is full: free some space for %s and start again; "+
-			"everything acknowledged is stored: %w", data, err)
+	case isDiskFull(err): // the log has the failed writes
+		return &advice{fmt.Sprintf("the disk is full: free some space for %s and start again; "+
+			"everything acknowledged is stored", data), err}
+	case strings.Contains(err.Error(), "read-only file system"): // of the engine there may be no more than text
+		return fmt.Errorf("the data directory %s is read-only: mount its file system for writing, and start again: %w",
+			data, err)
 	case errors.Is(err, journal.ErrBroken):
 		return fmt.Errorf("the disk of %s fails: repair it and start again: %w", data, err)
 	case errors.Is(err, journal.ErrMissing):
@@ -119,6 +125,15 @@ func advise(err error, data string) error {
 	}
 	return err
 }
+
+// An advice is an error with the text for its operator in place of its own.
+type advice struct {
+	text string
+	err  error
+}
+
+func (a *advice) Error() string { return a.text }
+func (a *advice) Unwrap() error { return a.err }
 
 // isDiskFull checks the text, because the engine may return no more.
 func isDiskFull(err error) bool {
@@ -161,7 +176,8 @@ type service struct {
 	metrics     *telemetry.Metrics
 	identity    identity
 	engine      *jetstream.Engine
-	tls         *tls.Config // of every port
+	tls         *tls.Config              // of every port
+	certificate func() *x509.Certificate // of tls
 	caFile      string
 	secret      []byte // the region's
 	history     journal.History
@@ -204,6 +220,7 @@ type service struct {
 	ready       chan struct{}   // closed when all shards have served for the first time
 	complete    chan struct{}   // closed when this node's copies are complete, or after copiesLimit
 	stopping    <-chan struct{} // closed when the service begins to stop
+	stopped     time.Time       // when it began to
 }
 
 // open opens the parts, and starts none. The port is opened after the journals: clients would wait on a node that waits
@@ -220,6 +237,7 @@ func (s *service) open(ctx context.Context) error {
 		}
 	}
 	s.reportExposure()
+	s.reportDisk()
 	return nil
 }
 
@@ -250,15 +268,16 @@ func (s *service) openCertificate(context.Context) error {
 		if err != nil {
 			return fmt.Errorf("tls-cert: %w", err)
 		}
-		s.tls = given.Server()
+		s.tls, s.certificate = given.Server(), given.Leaf
 		return nil
 	}
 	local, err := localca.Load(filepath.Join(s.cfg.Data, tlsDir), certificateNames(&s.cfg), s.cfg.Clock.Now())
 	if err != nil {
 		return err // names the local CA
 	}
-	s.tls, s.caFile = local.TLSConfig(), local.CAFile
-	return nil
+	leaf, err := x509.ParseCertificate(local.Certificate.Certificate[0])
+	s.tls, s.caFile, s.certificate = local.TLSConfig(), local.CAFile, func() *x509.Certificate { return leaf }
+	return err
 }
 
 // certifier returns what issues certificates of instances; nil if there is no local CA.

@@ -56,6 +56,10 @@ func TestMetricsAreLocal(t *testing.T) {
 				t.Errorf("%s: %d %.100s", base, status, text)
 			}
 		}
+		if status, text := get(e.HTTP + "/metrics"); status != http.StatusNotFound ||
+			!strings.Contains(text, "metrics-listen") {
+			t.Errorf("%d %.100s", status, text)
+		}
 		if err := stop(); err != nil {
 			t.Error(err)
 		}

@@ -122,6 +122,23 @@ func (m *Metrics) History(ask func() (History, bool)) {
 	})
 }
 
+// A Machine describes the machine of a node.
+type Machine struct {
+	DiskFree       uint64 // bytes; 0: unknown, or none
+	CertificateEnd time.Time
+}
+
+// Machine adds the gauges of this node's machine, like Levels.
+func (m *Metrics) Machine(ask func() (Machine, bool)) {
+	register(m, ask, []gauge[Machine]{
+		{func(d Machine) float64 { return float64(d.DiskFree) }, "muster_disk_free_bytes",
+			"Space for the service on the disk of its data directory."},
+		{func(d Machine) float64 { return float64(d.CertificateEnd.Unix()) },
+			"muster_certificate_expiry_timestamp_seconds",
+			"When the certificate of the service's port expires, in seconds since 1970."},
+	})
+}
+
 // A Place is the state of one node in its cluster.
 type Place struct {
 	Owned   []bool // by shard

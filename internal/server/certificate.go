@@ -1,0 +1,62 @@
+package server
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/muster-gg/muster/internal/telemetry"
+)
+
+// CertificateWarning is how long before its end a certificate counts as ending soon.
+const CertificateWarning = 21 * 24 * time.Hour
+
+const certificatePause = 24 * time.Hour // between two warnings
+
+// watchCertificate warns at the start and daily of a certificate of the ports that clients reject, or will reject soon.
+func (s *service) watchCertificate(ctx context.Context) error {
+	tick := s.cfg.Clock.NewTicker(certificatePause)
+	defer tick.Stop()
+	for {
+		s.reportCertificate()
+		select {
+		case <-tick.Chan():
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (s *service) reportCertificate() {
+	leaf, now := s.certificate(), s.cfg.Clock.Now()
+	file, renewal := s.cfg.TLSCert, "renew it; the service reads the file again by itself"
+	if file == "" {
+		file, renewal = "local CA", "start the service again, which renews it"
+	}
+	switch warn := s.cfg.Log.With("certificate", file).Warn; {
+	case now.After(leaf.NotAfter):
+		warn("certificate has expired", "expired", leaf.NotAfter, "fix", renewal)
+	case now.Before(leaf.NotBefore):
+		warn("certificate is not valid yet", "valid_from", leaf.NotBefore, "fix", "check the clock, or wait")
+	case leaf.NotAfter.Sub(now) < CertificateWarning:
+		warn("certificate expires soon", "expires", leaf.NotAfter, "fix", renewal)
+	}
+	if u, err := url.Parse(s.cfg.PublicURL); err == nil && u.Scheme == "wss" && leaf.VerifyHostname(u.Hostname()) != nil {
+		s.cfg.Log.Warn("certificate lacks the name of public-url", "certificate", file, "public_url", s.cfg.PublicURL,
+			"names", leaf.DNSNames, "fix", "a certificate with that name, or another public-url")
+	}
+}
+
+// machineNumbers returns the state of the machine for the metrics.
+func (s *service) machineNumbers() (telemetry.Machine, bool) {
+	_, free := diskOf(s.cfg.Data)
+	return telemetry.Machine{DiskFree: free, CertificateEnd: s.certificate().NotAfter}, true
+}
+
+// reportDisk warns of a disk that is almost full: a service whose disk is full stops.
+func (s *service) reportDisk() {
+	if size, free := diskOf(s.cfg.Data); size > 0 && free < LowDisk {
+		s.cfg.Log.Warn("disk is almost full: the service stops when it is", "data", s.cfg.Data, "free_mib", free>>20,
+			"fix", "free some space, or use a larger disk")
+	}
+}
