@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -53,12 +55,32 @@ func (a *app) loadProfile(ctx context.Context, name string) (*sharedProfile, err
 		o.ConfigFiles, o.CredentialsFiles = []string{config}, []string{credentials}
 	})
 	if _, missing := errors.AsType[awsconfig.SharedConfigProfileNotExistError](err); missing {
+		if err := a.unreadable(config); err != nil {
+			return nil, err
+		}
 		return nil, fmt.Errorf("%s has no profile %s: create it with 'muster configure'", config, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("profile %s: %w", name, err)
 	}
 	return &sharedProfile{p}, nil
+}
+
+// unreadable returns why a file of the AWS configuration cannot be read; nil if it can, or if it is the default one and
+// does not exist.
+func (a *app) unreadable(file string) error {
+	_, err := os.ReadFile(file)
+	failed, ok := errors.AsType[*fs.PathError](err)
+	switch {
+	case !ok:
+		return err
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("cannot read %s: %w: if it is that of a service, run this as its user: sudo -u muster env "+
+			"AWS_CONFIG_FILE=%s muster …", file, failed.Err, shellQuote(file))
+	case errors.Is(err, fs.ErrNotExist) && a.getenv("AWS_CONFIG_FILE") == "":
+		return nil
+	}
+	return fmt.Errorf("cannot read %s: %w: correct AWS_CONFIG_FILE", file, failed.Err)
 }
 
 // profileOfCall returns the profile that completes a call: that of the command line or of AWS_PROFILE, or the zero

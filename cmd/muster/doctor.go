@@ -18,7 +18,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/serversdk/legacy"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
@@ -45,9 +48,10 @@ type doctor struct {
 	now            func() time.Time
 	probes         probes // realProbes, except in tests
 
-	file, data, listen string // settings
-	noService          bool   // none was named
-	incomplete         error  // why the service cannot be called
+	settings   func() (muster.Config, config.Origins, error)
+	file       func() string // of the settings; "": none
+	noService  bool          // none was named
+	incomplete error         // why the service cannot be called
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -60,8 +64,8 @@ func (d *doctor) command() *cobra.Command {
 		Use:   "doctor",
 		Short: "Find out why a service does not run, or old game servers do not connect",
 		Long: `Check this machine, the settings and the service, and print what to do about each
-problem. The settings are those of "muster serve" from --config and the variables
-MUSTER_…; --data and --listen have precedence. The checks are:
+problem. The settings are those of "muster serve", with the same flags (but
+--legacy), variables MUSTER_… and file. The checks are:
 
   settings      each is valid
   clock         synchronised, and that of the service
@@ -93,11 +97,12 @@ with access key, secret and region "` + localKey + `", which "muster local" acce
 In a cluster, call the node on this machine.`,
 		Example: `  muster doctor
   sudo -u muster muster doctor --config /etc/muster/muster.toml
+  muster doctor --data /var/lib/muster --tls-cert cert.pem --tls-key key.pem
   ` + sourceDev() + `; muster doctor --data ~/.cache/muster/dev --listen 127.0.0.1:9080
   muster doctor --legacy`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := d.check(); err != nil {
+			if err := d.check(command.Flags()); err != nil {
 				return &misuseError{err}
 			}
 			if !d.legacy {
@@ -114,17 +119,21 @@ In a cluster, call the node on this machine.`,
 	f := command.Flags()
 	f.BoolVar(&d.legacy, "legacy", false, "examine the ports and game servers of server SDKs 3 and 4")
 	f.IntSliceVar(&d.ports, "ports", []int{5757, 5758, 5759}, "ports to examine with --legacy")
-	f.StringVar(&d.file, "config", "", "TOML file with the settings of the service (environment MUSTER_CONFIG)")
-	f.StringVar(&d.data, "data", "", "data directory of the service")
-	f.StringVar(&d.listen, "listen", "", "TCP address of the service")
 	f.BoolVar(&d.asJSON, "json", false, "print JSON")
+	d.settings = d.addSettings(command, muster.DefaultConfig())
+	d.file = f.Lookup("config").Value.String
 	return command
 }
 
 // check checks the flags.
-func (d *doctor) check() error {
-	if d.legacy && (d.file != "" || d.data != "" || d.listen != "") {
-		return errors.New("--config, --data and --listen cannot be combined with --legacy: it calls a running service")
+func (d *doctor) check(given *pflag.FlagSet) (err error) {
+	given.Visit(func(f *pflag.Flag) {
+		if _, setting := f.Value.(*settingFlag); d.legacy && (setting || f.Name == "config") {
+			err = fmt.Errorf("--%s cannot be combined with --legacy: it calls a running service", f.Name)
+		}
+	})
+	if err != nil {
+		return err
 	}
 	for _, port := range d.ports {
 		if port < 1 || port > 65535 {

@@ -27,14 +27,14 @@ const (
 	clockWarning = 5 * time.Second // a shard handles a larger step of the clock as a pause
 	futureFile   = time.Minute     // a file that is so much newer than the clock
 
-	diskFailure  = 256 << 20 // bytes that are free
-	diskWarning  = 2 << 30
+	diskFailure  = server.LowDisk
+	diskWarning  = 2 << 30 // bytes that are free
 	syncWarning  = 10 * time.Millisecond
 	syncFailure  = 100 * time.Millisecond // as the alert MusterJournalSlow
 	syncs        = 20
 	syncSize     = 4 << 10 // bytes
 	fewFiles     = 4096
-	certificates = 21 * 24 * time.Hour // before the end of a certificate
+	certificates = server.CertificateWarning
 )
 
 // clock compares the clock with that of the service, and with the newest file of the data directory.
@@ -132,8 +132,8 @@ func (e *examination) port(ctx context.Context, p servicePort) {
 // disk checks the data directory, the space that is free, and how long an fsync takes.
 func (e *examination) disk(context.Context) {
 	data := e.config.Data
-	const permit = "Give the user of the service the permission to read and write it (chown), or set data to another " +
-		"directory."
+	const permit = "Run this as the user of the service, with sudo -u. If it is that user, give it the permission to " +
+		"read and write the directory (chown)."
 	if err := server.ExamineData(e.config); err != nil {
 		fix := "Set data to another directory, or region, account and shards to those that the directory has."
 		switch {
@@ -152,11 +152,7 @@ func (e *examination) disk(context.Context) {
 	}
 	times, err := e.probes.syncs(at)
 	if err != nil {
-		fix := permit
-		if !errors.Is(err, fs.ErrPermission) {
-			fix = "Free some space, or repair the disk; a read-only file system must be mounted for writing."
-		}
-		e.add(checkFailure, fix, "%s cannot be written: %s", at, err)
+		e.unwritable(at, err, permit)
 		return
 	}
 	e.space(at)
@@ -170,6 +166,22 @@ func (e *examination) disk(context.Context) {
 		e.add(checkWarning, fix, "%s", text)
 	default:
 		e.add(checkOK, "", "%s", text)
+	}
+}
+
+// unwritable reports why the directory at, which is data or the nearest existing one above it, cannot be written.
+func (e *examination) unwritable(at string, err error, permit string) {
+	data, denied := e.config.Data, errors.Is(err, fs.ErrPermission)
+	switch {
+	case denied && at != data: // at is not the service's own: its owner must not change
+		e.add(checkFailure, "The data directory of the service may be another one: name it with --data or the "+
+			"setting data. Before its first start, create it for the user of the service.",
+			"%s does not exist, and %s does not let this user create it", data, at)
+	case denied:
+		e.add(checkFailure, permit, "%s cannot be written: %s", at, err)
+	default:
+		e.add(checkFailure, "Free some space, or repair the disk; a read-only file system must be mounted for writing.",
+			"%s cannot be written: %s", at, err)
 	}
 }
 

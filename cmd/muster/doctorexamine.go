@@ -92,15 +92,13 @@ func (d *doctor) examine(ctx context.Context) error {
 // load reads the settings, and reports whether they are valid.
 func (e *examination) load() bool {
 	e.check = "settings"
-	given := map[string]string{}
-	for name, value := range map[string]string{"data": e.data, "listen": e.listen} {
-		if value != "" {
-			given[name] = value
-		}
+	c, _, err := e.settings()
+	if misuse, ok := errors.AsType[*misuseError](err); ok {
+		err = misuse.error
 	}
-	file := cmp.Or(e.file, e.getenv("MUSTER_CONFIG"))
-	c, _, err := muster.Load(muster.DefaultConfig(), muster.Sources{File: file, Environ: e.environ, Flags: given,
-		Elsewhere: settingNames(muster.StandaloneGateway{})})
+	if err == nil {
+		err = server.ExamineTargets(c)
+	}
 	for _, err := range eachError(err) {
 		fix := "Correct the file or the variable; \"muster config\" prints all settings with their sources."
 		if bad, ok := errors.AsType[*config.SettingError](err); ok {
@@ -112,7 +110,7 @@ func (e *examination) load() bool {
 		return false
 	}
 	e.config = c
-	e.add(checkOK, "", "valid; %s", cmp.Or(file, "no file: defaults and variables MUSTER_…"))
+	e.add(checkOK, "", "valid; %s", cmp.Or(e.file(), "no file: defaults and variables MUSTER_…"))
 	return true
 }
 

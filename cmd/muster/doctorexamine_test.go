@@ -149,10 +149,17 @@ func TestDoctorExamines(t *testing.T) {
 		}, finding{"ports", checkFailure, "in use by nginx (pid 12)", "the setting metrics-listen"}},
 		{"an address of another machine", func(*world) []string { return []string{"MUSTER_PPROF_LISTEN=192.0.2.1:7"} },
 			finding{"ports", checkFailure, "pprof-listen:", "address of this machine"}},
+		{"a target of the gateway that is none", func(*world) []string { return []string{"MUSTER_GATEWAY_ALIAS=alias-x…"} },
+			finding{"settings", checkFailure, "setting gateway-alias (environment MUSTER_GATEWAY_ALIAS)", "gateway-alias"}},
 		{"a directory that cannot be written", func(w *world) []string {
+			write(t, w.dir, "region.json", someRegion)
 			w.syncs = func(string) ([]time.Duration, error) { return nil, os.ErrPermission }
 			return nil
 		}, finding{"disk", checkFailure, "cannot be written", "chown"}},
+		{"a directory that cannot be created", func(w *world) []string {
+			w.syncs = func(string) ([]time.Duration, error) { return nil, os.ErrPermission }
+			return nil
+		}, finding{"disk", checkFailure, "does not let this user create it", "name it with --data"}},
 		{"a disk that fails", func(w *world) []string {
 			w.syncs = func(string) ([]time.Duration, error) { return nil, os.ErrInvalid }
 			return nil
@@ -220,13 +227,18 @@ func TestDoctorExamines(t *testing.T) {
 		}, finding{"keys", checkFailure, "region.secret is missing", ""}},
 		{"keys of the gateway that are none", func(w *world) []string {
 			return []string{"MUSTER_GATEWAY_KEYS_FILE=" + write(t, filepath.Dir(w.dir), "keys", "a:short")}
-		}, finding{"keys", checkFailure, "gateway-keys-file: line 1", "Correct the file"}},
+		}, finding{"keys", checkFailure, "gateway-keys-file (environment MUSTER_GATEWAY_KEYS_FILE): line 1", "Correct the file"}},
 		{"a secret of webhooks that is none", func(w *world) []string {
 			return []string{"MUSTER_WEBHOOKS=http://127.0.0.1:1/", "MUSTER_WEBHOOK_SECRET_FILE=none"}
 		}, finding{"keys", checkFailure, "webhook-secret-file", "Correct the file"}},
 		{"no service", func(*world) []string { return nil }, finding{"keys", checkSkipped, "", "--endpoint"}},
 		{"a service that does not run", func(*world) []string { return topEnviron("http://127.0.0.1:1") },
 			finding{"engine", checkFailure, "http://127.0.0.1:1/v1/shards", "--endpoint"}},
+		{"a service that does not run elsewhere", func(w *world) []string {
+			write(t, w.dir, "region.json", "")
+			w.owner = func(string) string { return "65534" }
+			return topEnviron("http://127.0.0.1:1")
+		}, finding{"engine", checkSkipped, "belongs to another user", "user of the service"}},
 		{"NATS that does not run", func(*world) []string {
 			return []string{"MUSTER_NODE=a", "MUSTER_NATS=nats://127.0.0.1:1"}
 		}, finding{"engine", checkFailure, "nats 127.0.0.1:1", "Start NATS"}},
@@ -251,6 +263,14 @@ func TestDoctorExamines(t *testing.T) {
 			expectFinding(t, found, c.want)
 		})
 	}
+}
+
+// TestDoctorTakesFlagsOfServe: each setting can be a flag, as for the service.
+func TestDoctorTakesFlagsOfServe(t *testing.T) {
+	_, found := examineMachine(t, healthyProbes(), time.Now(), nil, "--data", t.TempDir(), "--tls-cert", "none.pem",
+		"--tls-key", "none.key", "--node", "a", "--peer", "127.0.0.1:1")
+	expectFinding(t, found, finding{"certificates", checkFailure, "none.pem", "belong together"})
+	expectFinding(t, found, finding{"cluster", checkFailure, "peer 127.0.0.1:1", "firewall"})
 }
 
 // TestDoctorCallsAService judges what a service answers.

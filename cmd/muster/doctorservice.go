@@ -60,13 +60,16 @@ const slowAppendMS = 100 // as the alert MusterJournalSlow
 // engine checks the journals: of the service that was called, of NATS elsewhere, or of a data directory that no service
 // uses.
 func (e *examination) engine(ctx context.Context) {
+	if e.unreachable() {
+		e.add(checkFailure, "Without --endpoint, --profile and the variables AWS_… only this machine is checked.",
+			"the service that is called does not answer: %s", e.refused)
+	}
 	switch {
 	case e.shards != nil:
 		e.journals(e.shards)
-	case e.unreachable():
-		e.add(checkFailure, "Start the service, or correct --endpoint; with a local CA, give --ca-file.", "%s",
-			e.refused)
-	case e.refused != nil:
+	case e.unreachable() && e.ready:
+		return
+	case e.refused != nil && !e.unreachable():
 		e.add(checkSkipped, "", "the service has refused the call: %s", e.refused)
 	case e.ready:
 		e.add(checkSkipped, callAService, "a service is using the journals")

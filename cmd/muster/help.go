@@ -35,7 +35,13 @@ var shortHelp = map[string][]flagGroup{
 		{"Settings", "config log-level log-format"},
 	},
 	"serve":  serviceHelp("print-secret"),
-	"config": serviceHelp("json show-secrets"),
+	"config": serviceHelp("changed json show-secrets"),
+	"doctor": {
+		{"Settings", "config data listen public-url tls-cert tls-key node peer"},
+		{"Service", "endpoint profile access-key secret-key region ca-file"},
+		{"Old game servers", "legacy ports"},
+		{"Output", "json"},
+	},
 	"gateway": {
 		{"Service", "gateway-endpoint gateway-legacy region"},
 		{"Game sessions", "gateway-fleet gateway-alias gateway-queue gateway-location gateway-deadline"},

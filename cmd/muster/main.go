@@ -30,17 +30,22 @@ const (
 )
 
 func main() {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() { // lives as long as the process
-		<-signals
-		cancel()
+		cancel(stopSignal{<-signals})
 		<-signals
 		os.Exit(exitKilled)
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }
+
+// A stopSignal is the cause of a context that a signal has cancelled.
+type stopSignal struct{ os.Signal }
+
+func (s stopSignal) Error() string        { return "signal " + s.String() }
+func (s stopSignal) Is(target error) bool { return target == context.Canceled } //nolint:errorlint // as errors.Is asks
 
 // An app is what the subcommands share.
 type app struct {

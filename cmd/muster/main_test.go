@@ -3,15 +3,19 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -251,6 +255,40 @@ func TestConfigFormerNames(t *testing.T) {
 		"setting gateway-find-limit (flag --gateway-find-limit)")
 }
 
+// TestFilesOfSettings: a file that a setting names is checked before the start, with the status of invalid settings.
+func TestFilesOfSettings(t *testing.T) {
+	bad := write(t, t.TempDir(), "bad", "nonsense")
+	for setting, flags := range map[string][]string{
+		"tls-cert":            {"--tls-cert", bad, "--tls-key", bad},
+		"gateway-keys-file":   {"--gateway-keys-file", bad},
+		"gateway-secret-file": {"--gateway-secret-file", bad},
+		"webhook-secret-file": {"--webhooks", "http://127.0.0.1:1/", "--webhook-secret-file", bad},
+		"gateway-alias":       {"--gateway-alias", "alias-…"},
+		"gateway-builds":      {"--gateway-builds", "1=alias-…"},
+		"cluster-ca":          {"--node", "a", "--nats", "nats://127.0.0.1:1", "--cluster-ca", bad},
+	} {
+		for _, command := range []string{"config", "serve"} {
+			args := append([]string{command, "--data", t.TempDir()}, flags...)
+			got := executeWith(t, runService, nil, args...)
+			if got.status != exitMisuse || !strings.Contains(got.stderr, "muster: setting "+setting+" (flag --"+setting) {
+				t.Errorf("%s %s: %+v", command, setting, got)
+			}
+		}
+	}
+	off := execute(t, nil, "config", "--gateway-listen", "", "--gateway-keys-file", bad)
+	if off.status != exitOK {
+		t.Errorf("a file that is not read: %+v", off)
+	}
+}
+
+func TestConfigChanged(t *testing.T) {
+	got := execute(t, nil, "config", "--changed", "--shards", "8", "--region", "us-west-2", "--log-level", "debug")
+	const want = "# Storage\nshards = 8 # flag --shards\n\n# Running\nlog-level = \"debug\" # flag --log-level\n"
+	if got.stdout != want {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func containsLine(text, start, end string) bool {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, start) && strings.HasSuffix(line, end+"\n") {
@@ -302,6 +340,85 @@ func TestServe(t *testing.T) {
 	}
 	if second := executeWith(t, serve, nil, args...); second.status != exitOK || second.stdout != "" {
 		t.Errorf("the second start gave %+v", second)
+	}
+}
+
+// TestServeLogsJSON: no line of standard error is anything else, and commands for an administrator run as the user of
+// the service.
+func TestServeLogsJSON(t *testing.T) {
+	serve := func(_ context.Context, config muster.Config) error {
+		config.Ready(testEndpoints())
+		return nil
+	}
+	got := executeWith(t, serve, nil, "serve", "--data", t.TempDir(), "--log-format", "json")
+	for line := range strings.Lines(got.stderr) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("not JSON: %s", line)
+		}
+	}
+	if !strings.Contains(got.stderr, "muster user add NAME --profile muster --invite") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestProfileHasPublicURL if AWS tools cannot verify the certificate by another name.
+func TestProfileHasPublicURL(t *testing.T) {
+	own := muster.Config{PublicURL: "wss://games.example.com:9080"}
+	given := own
+	given.TLSCert = "cert.pem"
+	for _, c := range []struct {
+		config     muster.Config
+		http, want string
+	}{
+		{given, "https://host:9080", "https://games.example.com:9080"},
+		{given, "http://host:9080", "http://host:9080"},
+		{own, "https://host:9080", "https://host:9080"},
+	} {
+		if got := reached(&c.config, muster.Endpoints{HTTP: c.http}).HTTP; got != c.want {
+			t.Errorf("%s: got %s, want %s", c.http, got, c.want)
+		}
+	}
+}
+
+// TestConnectionsAreExplained by the reason of the failure.
+func TestConnectionsAreExplained(t *testing.T) {
+	leaf := &x509.Certificate{DNSNames: []string{"games.example.com"}}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{x509.HostnameError{Certificate: leaf, Host: "127.0.0.1"}, "a name of its certificate (games.example.com)"},
+		{x509.UnknownAuthorityError{}, "--ca-file"},
+		{x509.CertificateInvalidError{Cert: leaf, Reason: x509.Expired}, "renew the certificate"},
+		{syscall.ECONNREFUSED, "start the service"},
+	} {
+		got := explainConnection(&url.Error{Op: "Get", URL: "/", Err: c.err}).Error()
+		if !strings.Contains(got, c.want) || strings.Contains(got, "start the service") != (c.err == syscall.ECONNREFUSED) {
+			t.Errorf("got %s", got)
+		}
+	}
+}
+
+// TestUnreadableProfile names the reason, not a missing profile.
+func TestUnreadableProfile(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct{ file, want string }{
+		{filepath.Join(dir, "none"), "no such file or directory: correct AWS_CONFIG_FILE"},
+		{write(t, dir, "denied", ""), "permission denied: if it is that of a service"},
+	} {
+		if strings.HasSuffix(c.file, "denied") {
+			if os.Getuid() == 0 || runtime.GOOS == "windows" {
+				continue
+			}
+			if err := os.Chmod(c.file, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a := &app{environ: []string{"AWS_CONFIG_FILE=" + c.file, "HOME=" + dir}}
+		if _, err := a.loadProfile(t.Context(), "muster"); err == nil || !strings.Contains(err.Error(), c.want) &&
+			runtime.GOOS != "windows" {
+			t.Errorf("%s: %v", c.file, err)
+		}
 	}
 }
 

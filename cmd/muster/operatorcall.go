@@ -200,11 +200,20 @@ func (o *operatorCall) perform(request *http.Request, read func(io.Reader) error
 
 // explainConnection adds to the error of a call without an answer what to do.
 func explainConnection(err error) error {
-	switch _, unknown := errors.AsType[x509.UnknownAuthorityError](err); {
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	name, other := errors.AsType[x509.HostnameError](err)
+	invalid, ends := errors.AsType[x509.CertificateInvalidError](err)
+	switch {
 	case errors.Is(err, context.Canceled):
 		return err
 	case unknown:
-		return fmt.Errorf("%w: name the service's CA with --ca-file, of muster dev tls/ca.pem of its data", err)
+		return fmt.Errorf("%w: name the CA of the service's certificate with --ca-file: tls/ca.pem of its data "+
+			"directory, or the file of your own CA if it has tls-cert", err)
+	case other:
+		return fmt.Errorf("%w: call the service by a name of its certificate (%s), such as --endpoint "+
+			"https://games.example.com:9080", err, strings.Join(name.Certificate.DNSNames, ", "))
+	case ends && invalid.Reason == x509.Expired:
+		return fmt.Errorf("%w: renew the certificate of the service, or correct the clock of this machine", err)
 	}
 	return fmt.Errorf("%w: start the service, or correct --endpoint or AWS_ENDPOINT_URL_GAMELIFT", err)
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 
@@ -21,12 +23,15 @@ import (
 // runService runs the service as a program: it paces the garbage collector and respects the memory limit of its
 // container, which muster.Run must not do inside other programs.
 func runService(ctx context.Context, config muster.Config) error {
+	config.Environ = os.Environ()
+	if err := server.ExamineSettings(config); err != nil {
+		return &misuseError{err}
+	}
 	if err := checkPorts(ctx, &config); err != nil {
 		return err
 	}
 	_, _ = memlimit.Set() // that of the container; an error means there is none
 	defer server.PaceCollector()()
-	config.Environ = os.Environ()
 	if program, err := os.Executable(); err == nil {
 		config.PasswordHasher = []string{program, hashPasswords}
 	}
@@ -80,7 +85,7 @@ It prints the key once on standard output, with its secret only to a terminal.`,
 // serving prints the first key. The addresses of the service are in its log.
 func (a *app) serving(config muster.Config, e muster.Endpoints, printSecret bool) {
 	profile := filepath.Join(config.Data, profileFile)
-	fresh, err := keepProfile(profile, e)
+	fresh, err := keepProfile(profile, reached(&config, e))
 	if err != nil {
 		config.Log.Warn("AWS profile not written", "file", profile, "error", err)
 		return
@@ -89,11 +94,35 @@ func (a *app) serving(config muster.Config, e muster.Endpoints, printSecret bool
 		config.Log.Info("AWS profile with the first access key written", "file", profile)
 		fmt.Fprint(a.stdout, exports(a.printable([]variable{{"AWS_ACCESS_KEY_ID", e.AccessKey},
 			{secretKey, e.SecretKey}}, printSecret)))
-		fmt.Fprintf(a.stderr, "Add the first person who may sign in:\n"+
-			"  AWS_CONFIG_FILE=%s muster user add NAME --profile muster --invite\n"+
-			"  AWS_CONFIG_FILE=%s muster assign NAME administrator --profile muster\n", shellQuote(profile),
-			shellQuote(profile))
+		run := a.asService() + "AWS_CONFIG_FILE=" + shellQuote(profile) + " muster "
+		add := run + "user add NAME --profile muster --invite"
+		assign := run + "assign NAME administrator --profile muster"
+		if config.LogFormat == "json" {
+			config.Log.Info("first person who may sign in can be added", "add", add, "assign", assign)
+			return
+		}
+		fmt.Fprintf(a.stderr, "Add the first person who may sign in:\n  %s\n  %s\n", add, assign)
 	}
+}
+
+// asService returns the beginning of a command that an administrator runs as the user of this service, who alone can
+// read its data: with sudo if systemd runs it. Source: systemd.exec(5), INVOCATION_ID.
+func (a *app) asService() string {
+	of, err := user.Current()
+	if a.getenv("INVOCATION_ID") == "" || isTerminal(a.stderr) || err != nil || of.Username == "root" {
+		return ""
+	}
+	return "sudo -u " + of.Username + " env "
+}
+
+// reached replaces the address of the service by that of public-url if the certificate is not one of the local CA,
+// which has the name of this machine: AWS tools verify it.
+func reached(c *muster.Config, e muster.Endpoints) muster.Endpoints {
+	u, err := url.Parse(c.PublicURL)
+	if err == nil && c.TLSCert != "" && u.Scheme == "wss" && strings.HasPrefix(e.HTTP, "https:") {
+		e.HTTP = "https://" + u.Host
+	}
+	return e
 }
 
 // keepProfile writes the AWS profile and reports whether it did. In one that exists, which may have been edited, it

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/muster-gg/muster"
@@ -39,7 +40,9 @@ func addSettings[C any, P config.Settable[C]](
 	a *app, command *cobra.Command, defaults C, elsewhere []string,
 ) func() (C, config.Origins, error) {
 	given := map[string]string{}
-	settings := P(&defaults).Settings()
+	settings := slices.DeleteFunc(P(&defaults).Settings(), func(s config.Setting) bool {
+		return command.Flags().Lookup(s.Name) != nil // the command has a flag of its own with this name
+	})
 	command.SetUsageFunc(settingsUsage(settings))
 	for _, s := range settings {
 		command.Flags().Var(&settingFlag{Setting: s, given: given}, s.Name, s.Usage)
@@ -51,7 +54,9 @@ func addSettings[C any, P config.Settable[C]](
 		}
 	}
 	if legacy := command.Flags().Lookup("legacy"); legacy != nil {
-		legacy.NoOptDefVal = config.On
+		if _, setting := legacy.Value.(*settingFlag); setting {
+			legacy.NoOptDefVal = config.On
+		}
 	}
 	command.Flags().BoolFunc("compat-errors", "the same as --gateway-compat-errors on", func(string) error {
 		given["gateway-compat-errors"] = "on"
