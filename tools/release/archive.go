@@ -12,6 +12,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -23,7 +25,8 @@ type file struct {
 	content []byte
 }
 
-// archive writes the binary with licence and README: a zip file for Windows, else a compressed tar file.
+// archive writes the binary with licence and README, for Linux also with deploy: a zip file for Windows, else a
+// compressed tar file.
 func (t *target) archive() error {
 	folder := filepath.Base(t.base())
 	var files []file
@@ -39,6 +42,13 @@ func (t *target) archive() error {
 		}
 		files = append(files, file{name: path.Join(folder, filepath.Base(f.from)), mode: f.mode, content: content})
 	}
+	if t.os == "linux" {
+		more, err := deployment(folder)
+		if err != nil {
+			return err
+		}
+		files = append(files, more...)
+	}
 	var out bytes.Buffer
 	name, err := t.base()+".tar.gz", error(nil)
 	if t.os == "windows" {
@@ -51,6 +61,24 @@ func (t *target) archive() error {
 		return err
 	}
 	return os.WriteFile(name, out.Bytes(), 0o666)
+}
+
+// deployment returns the files of deploy, such as the unit and the chart. deploy/chart/grafana, with alert rules and
+// dashboards, is a link.
+func deployment(folder string) (files []file, err error) {
+	for from, to := range map[string]string{"deploy": "deploy", "docs/grafana": "deploy/chart/grafana"} {
+		err = errors.Join(err, filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return err
+			}
+			content, err := os.ReadFile(name)
+			below := strings.TrimPrefix(filepath.ToSlash(name), from)
+			files = append(files, file{name: path.Join(folder, to, below), mode: 0o644, content: content})
+			return err
+		}))
+	}
+	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	return files, err
 }
 
 func writeTar(to io.Writer, files []file, at time.Time) error {

@@ -97,7 +97,9 @@ func compare(t *testing.T, some, all string) {
 func checkArchive(t *testing.T, base, version string) {
 	dir := t.TempDir()
 	output(t, "tar", "-xzf", base+".tar.gz", "-C", dir, "--strip-components=1")
-	for _, name := range []string{"LICENSE", "README.md"} {
+	for _, name := range []string{"LICENSE", "README.md", "deploy/muster.service", "deploy/deb/muster.toml",
+		"deploy/compose.yaml", "deploy/chart/Chart.yaml", "deploy/chart/templates/_helpers.tpl",
+		"deploy/chart/grafana/alerts.yml"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
