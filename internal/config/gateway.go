@@ -89,7 +89,8 @@ func parseBuildRoute(s string) (build int32, target Target, err error) {
 	return int32(n), targetOf(name), nil
 }
 
-// A Target is where game sessions are created: one of Fleet, Alias and Queue, or none for the first ACTIVE fleet.
+// A Target is where game sessions are created: one of Fleet, Alias and Queue, or none for the fleet that the service
+// chooses.
 type Target struct {
 	Fleet, Alias string // id or ARN
 	Queue        string // name
@@ -105,6 +106,21 @@ func targetOf(name string) Target {
 	default:
 		return Target{Queue: name}
 	}
+}
+
+// aFleet and anAlias check Fleet and Alias.
+func aFleet(s string) error {
+	if s != "" && targetOf(s).Fleet == "" {
+		return fmt.Errorf("%q is not the id or ARN of a fleet: see 'muster get fleets'", s)
+	}
+	return nil
+}
+
+func anAlias(s string) error {
+	if s != "" && targetOf(s).Alias == "" {
+		return fmt.Errorf("%q is not the id or ARN of an alias: see 'muster get aliases'", s)
+	}
+	return nil
 }
 
 func searchable(s string) error {

@@ -13,6 +13,8 @@ func TestGatewaySettings(t *testing.T) {
 	}{
 		{func(c *Gateway) {}, ""},
 		{func(c *Gateway) { c.Fleet, c.Queue = "fleet-1", "hot" }, "gateway-fleet"},
+		{func(c *Gateway) { c.Fleet = "Chat" }, `gateway-fleet: "Chat" is not the id or ARN`},
+		{func(c *Gateway) { c.Alias = "fleet-1" }, "gateway-alias"},
 		{func(c *Gateway) { c.Location = "custom-home" }, "gateway-location"},
 		{func(c *Gateway) { c.Fleet, c.Location = "fleet-1", "custom-home" }, ""},
 		{func(c *Gateway) { c.JWTAudience = "arena" }, "gateway-jwt-issuer"},

@@ -204,9 +204,10 @@ func (c *Gateway) targets() []row {
 		{"gateway-listen", "auto", text(&c.Listen, gatewayAddress),
 			"TCP address of the session gateway for game clients; empty: off; auto: :3000 with keys or an " +
 				"issuer, else 127.0.0.1:3000"},
-		{"gateway-fleet", "", text(&c.Fleet, nil),
-			"fleet for the gateway's game sessions; empty, without alias and queue: the first ACTIVE one"},
-		{"gateway-alias", "", text(&c.Alias, nil), "alias of the fleet for the gateway's game sessions"},
+		{"gateway-fleet", "", text(&c.Fleet, aFleet),
+			"fleet for the gateway's game sessions; empty, without alias and queue: the oldest ACTIVE one " +
+				"with server processes"},
+		{"gateway-alias", "", text(&c.Alias, anAlias), "alias of the fleet for the gateway's game sessions"},
 		{"gateway-queue", "", text(&c.Queue, nil), "queue that places the gateway's game sessions"},
 		{"gateway-location", "", text(&c.Location, nil),
 			"location of new game sessions; empty: one with an idle server process"},

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"math"
@@ -138,17 +139,29 @@ func (p *Plane) IdleProcesses(ctx context.Context, fleetID, aliasID string) (map
 	return idle, nil
 }
 
-// FirstActiveFleet returns the id of the oldest ACTIVE fleet.
-func (cr *catalogReader) FirstActiveFleet() (string, error) {
-	fleets, _ := cr.Catalog().Fleets("", math.MaxInt)
-	var first *catalog.Fleet
+// DefaultFleet returns the id of the oldest ACTIVE fleet that has server processes, or else of the oldest ACTIVE one.
+// Processes with a game session count, so that the answer does not change while fleets fill up.
+func (p *Plane) DefaultFleet(ctx context.Context) (string, error) {
+	fleets, _ := p.Catalog().Fleets("", math.MaxInt)
+	fleets = slices.DeleteFunc(slices.Clone(fleets),
+		func(f *catalog.Fleet) bool { return f.Status != catalog.StatusActive })
+	slices.SortStableFunc(fleets, func(a, b *catalog.Fleet) int { return cmp.Compare(a.Created, b.Created) })
+	switch len(fleets) {
+	case 0:
+		return "", notFound("There is no ACTIVE fleet")
+	case 1:
+		return fleets[0].ID, nil
+	}
 	for _, f := range fleets {
-		if f.Status == catalog.StatusActive && (first == nil || f.Created < first.Created) {
-			first = f
+		for _, room := range p.placesOf(f, "") {
+			counts, err := router.InRoom(ctx, p.Router, room, (*fleet.Room).Counts)
+			if err != nil {
+				return "", err
+			}
+			if counts.Processes > 0 {
+				return f.ID, nil
+			}
 		}
 	}
-	if first == nil {
-		return "", notFound("There is no ACTIVE fleet")
-	}
-	return first.ID, nil
+	return fleets[0].ID, nil
 }

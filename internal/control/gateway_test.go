@@ -180,7 +180,7 @@ func TestClaimGameSession(t *testing.T) {
 
 func TestIdleProcesses(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.FirstActiveFleet(); !fault.Is(err, fault.NotFound) {
+	if _, err := w.DefaultFleet(w.ctx); !fault.Is(err, fault.NotFound) {
 		t.Errorf("without a fleet: %v", err)
 	}
 	fleet := w.fleetAt("custom-a", "custom-b")
@@ -192,11 +192,29 @@ func TestIdleProcesses(t *testing.T) {
 	if err != nil || len(idle) != 2 || idle["custom-a"] != 0 || idle["custom-b"] != 1 {
 		t.Errorf("got %v, %v", idle, err)
 	}
-	w.elapse(time.Second)
-	w.fleetAt("custom-a")
-	if first, err := w.FirstActiveFleet(); err != nil || first != fleet {
-		t.Errorf("the first fleet is %s, %v; want %s", first, err, fleet)
+}
+
+// TestDefaultFleet prefers the oldest fleet with server processes, in use or not, to an older one without.
+func TestDefaultFleet(t *testing.T) {
+	w := newWorld(t)
+	want := func(fleet string) {
+		t.Helper()
+		if got, err := w.DefaultFleet(w.ctx); err != nil || got != fleet {
+			t.Errorf("the default fleet is %s, %v; want %s", got, err, fleet)
+		}
 	}
+	var fleets []string
+	for range 3 {
+		fleets = append(fleets, w.fleetAt("custom-a"))
+		w.elapse(time.Second)
+	}
+	want(fleets[0])
+	for _, fleet := range []string{fleets[2], fleets[1], fleets[0]} {
+		w.process(fleet, "c", w.compute(fleet, "custom-a", "c"), "p")
+		want(fleet)
+	}
+	w.must("CreateGameSession", object{"FleetId": fleets[0], "Location": "custom-a", "MaximumPlayerSessionCount": 2})
+	want(fleets[0])
 }
 
 func TestReservedPlayerSessions(t *testing.T) {

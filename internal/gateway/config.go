@@ -55,7 +55,7 @@ type Config struct {
 	Matchmaking Matchmaking // nil: tickets answer not_supported
 
 	Routes  map[int32]Target // where to create, by the client's build
-	Default Target           // for other clients; zero is the service's first ACTIVE fleet
+	Default Target           // for other clients; zero is the fleet that the service chooses
 	// Search are additional fleets and aliases to search, besides the targets of Routes and Default: usually the
 	// destinations of a queue, which itself cannot be searched.
 	Search []Target

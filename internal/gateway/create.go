@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -134,7 +135,7 @@ func (g *Gateway) createSomewhere(ctx context.Context, ic *inflightCall, in *cre
 	if err != nil {
 		return nil, err
 	}
-	var last error = &failure{code: NoCapacity}
+	last := g.noneFree(in, t)
 	for _, name := range names {
 		s, err := g.createAt(ctx, ic, in, t, name, tok)
 		if err == nil {
@@ -149,6 +150,15 @@ func (g *Gateway) createSomewhere(ctx context.Context, ic *inflightCall, in *cre
 		g.first.forget() // another fleet may be the first by now
 	}
 	return nil, last
+}
+
+// noneFree returns the failure of a target without a free server process. In development clients see its cause, too.
+func (g *Gateway) noneFree(in *creation, t Target) error {
+	cause := "No game server is free in fleet " + cmp.Or(t.FleetID, t.AliasID) + "."
+	if in.target == (Target{}) && g.def == (Target{}) {
+		cause += " Start one there, or choose another fleet with the setting gateway-fleet."
+	}
+	return &failure{code: NoCapacity, err: errors.New(cause)}
 }
 
 // failed is the function of that name for the call that creates. A missing target is an error of the client if the

@@ -104,7 +104,7 @@ func New(c Config) (*Gateway, error) {
 	if g.observe == nil {
 		g.observe = func(Observation) {}
 	}
-	g.first = &firstFleet{clock: g.clock, ask: c.Service.Fleet}
+	g.first = &firstFleet{clock: g.clock, ask: c.Service.Fleet, log: g.log}
 	g.base, g.stop = context.WithCancelCause(context.Background())
 	return g, nil
 }

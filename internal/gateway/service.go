@@ -11,8 +11,8 @@ import (
 // remote). Its methods are safe for concurrent use. Exceptions of the API are *fault.Error; all other errors, such as a
 // context's, are local.
 type Service interface {
-	// Fleet returns the fleet to use if none is configured: the first one that is ACTIVE. Without one it returns
-	// NotFoundException.
+	// Fleet returns the fleet to use if none is configured: an ACTIVE one, if possible with server processes. Without
+	// one it returns NotFoundException.
 	Fleet(ctx context.Context) (fleetID string, err error)
 	// Locations returns the ACTIVE locations of a fleet, given by FleetID or AliasID.
 	Locations(ctx context.Context, t Target) ([]Location, error)

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -46,17 +47,19 @@ func (t Target) Validate(queues bool) error {
 	return nil
 }
 
-// firstFleetTime is how long the service's first fleet is cached.
+// firstFleetTime is how long the fleet that the service chooses is cached.
 const firstFleetTime = 5 * time.Second
 
-// A firstFleet caches the service's first fleet.
+// A firstFleet caches the fleet that the service chooses, and logs each change.
 type firstFleet struct {
 	clock clockwork.Clock
 	ask   func(context.Context) (string, error)
+	log   *slog.Logger
 
-	mu    sync.Mutex
-	id    string
-	until time.Time
+	mu     sync.Mutex
+	id     string
+	until  time.Time
+	logged string
 }
 
 func (f *firstFleet) get(ctx context.Context) (string, error) {
@@ -72,7 +75,12 @@ func (f *firstFleet) get(ctx context.Context) (string, error) {
 	}
 	f.mu.Lock()
 	f.id, f.until = id, f.clock.Now().Add(firstFleetTime)
+	before := f.logged
+	f.logged = id
 	f.mu.Unlock()
+	if id != before {
+		f.log.Info("gateway fleet chosen", "fleet", id, "setting", "gateway-fleet")
+	}
 	return id, nil
 }
 

@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/jonboulle/clockwork"
@@ -14,7 +17,8 @@ import (
 func TestFirstFleetIsRemembered(t *testing.T) {
 	w, clock := newWorld(), clockwork.NewFakeClock()
 	w.idle[testFleet]["custom-lab"] = 9
-	d := openGateway(t, w, func(c *Config) { c.Clock = clock })
+	var log bytes.Buffer
+	d := openGateway(t, w, func(c *Config) { c.Clock, c.Log = clock, slog.New(slog.NewTextHandler(&log, nil)) })
 	create := func(name string) reply {
 		return d.ask(http.MethodPost, "/create_session", createBody(name, "ada", 2))
 	}
@@ -36,6 +40,34 @@ func TestFirstFleetIsRemembered(t *testing.T) {
 	create("gone").wantCode(t, NoCapacity)
 	if n := w.count("Fleet"); n != 3 {
 		t.Errorf("asked %d times when the fleet was gone", n)
+	}
+	if n := strings.Count(log.String(), "gateway fleet chosen"); n != 1 {
+		t.Errorf("logged %d times: %s", n, &log)
+	}
+}
+
+// TestNoneFree names the fleet, and the setting if the gateway has chosen the fleet, in development alone.
+func TestNoneFree(t *testing.T) {
+	const hint = " Start one there, or choose another fleet with the setting gateway-fleet."
+	for _, tt := range []struct {
+		development, configured bool
+		want                    string
+	}{
+		{true, false, "No game server is free in fleet " + testFleet + "." + hint},
+		{true, true, "No game server is free in fleet " + testFleet + "."},
+		{false, false, "No game server is free. Try again later."},
+	} {
+		w := newWorld()
+		w.idle[testFleet] = map[string]int{"custom-lab": 0}
+		d := openGateway(t, w, func(c *Config) {
+			if c.Development = tt.development; tt.configured {
+				c.Default = Target{FleetID: testFleet}
+			}
+		})
+		r := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2))
+		if r.wantCode(t, NoCapacity); r.field("error") != tt.want {
+			t.Errorf("%+v: got %s", tt, r.text)
+		}
 	}
 }
 

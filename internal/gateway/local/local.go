@@ -20,8 +20,8 @@ var (
 	_ gateway.Queues      = Service{}
 )
 
-// Fleet returns the oldest ACTIVE fleet.
-func (s Service) Fleet(context.Context) (string, error) { return s.FirstActiveFleet() }
+// Fleet returns the oldest ACTIVE fleet with server processes, or else the oldest ACTIVE one.
+func (s Service) Fleet(ctx context.Context) (string, error) { return s.DefaultFleet(ctx) }
 
 // Locations returns the number of idle processes of each location.
 func (s Service) Locations(ctx context.Context, t gateway.Target) ([]gateway.Location, error) {
