@@ -62,20 +62,19 @@ is set, and a slot waits a minute for its player.`,
 	load := a.addSettings(command, devDefaults())
 	command.Flags().BoolVar(&d.noSample, "no-sample", false, "create no fleet and start no sample game servers")
 	command.Flags().BoolVar(&d.alone, "no-machine", false, "do not join the region with this machine")
-	command.Flags().IntVar(&d.samples, "sample-servers", 3, "number of sample game servers")
+	command.Flags().IntVar(&d.samples, "sample-servers", 3, "number of sample game servers; 0: only their fleet")
 	command.Flags().BoolVar(&d.quiet, "quiet", false, "do not write a line for each call, game session and player")
 	command.Flags().BoolVar(&d.test, "test", false, "be a service for automated tests, see above")
 	command.Flags().BoolVar(&d.quotas, "gamelift-quotas", false,
 		"with --test, refuse what exceeds the quotas of a new AWS account")
 	d.printSecret = addPrintSecret(command)
-	command.Flags().StringVar(&d.envFile, "env-file", "", "file for the export lines (default DATA/"+envFile+")")
+	command.Flags().StringVar(&d.envFile, "env-file", "", "`file` for the export lines (default DATA/"+envFile+")")
 	command.RunE = func(command *cobra.Command, _ []string) (err error) {
 		if d.config, _, err = load(); err != nil {
 			return err
 		}
-		if d.samples < 1 || d.samples > maxSamples {
-			return &misuseError{fmt.Errorf("--sample-servers is %d: must be 1 to %d, or use --no-sample",
-				d.samples, maxSamples)}
+		if d.samples < 0 || d.samples > maxSamples {
+			return &misuseError{fmt.Errorf("--sample-servers is %d: must be 0 to %d", d.samples, maxSamples)}
 		}
 		if d.quotas && !d.test {
 			return &misuseError{errors.New("--gamelift-quotas needs --test")}
@@ -222,7 +221,10 @@ func (d *development) serveUntil(ctx context.Context) error {
 	case <-ended.Done():
 	}
 	stop()
-	return errors.Join(err, <-served)
+	if err = errors.Join(err, <-served); err == nil && !d.test {
+		fmt.Fprintln(d.stderr, "\nMuster has stopped. The next start finds its data in", d.config.Data)
+	}
+	return err
 }
 
 // talk begins to show what happens, and returns the function that ends it.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -37,9 +38,12 @@ type talker struct {
 	// Of the goroutine that writes.
 	sessions map[string]bool   // ids of the game sessions that they host
 	reasons  map[string]string // of failures at the session gateway, by request, until its line comes
-	last     string            // the last line, without time and duration
-	repeated int               // how often it came again
+	recent   []string          // the newest calls, without times and durations, since a line that is none
+	repeated int               // how often they were repeated
 }
+
+// maxRecent is how many calls can alternate without a line for each repetition: bots search, create and join.
+const maxRecent = 4
 
 // spokenLines is how many lines can wait to be written.
 const spokenLines = 1024
@@ -130,7 +134,7 @@ func (t *talker) run(done <-chan struct{}) {
 	}
 }
 
-// speak writes a line. A call that repeats the one before is only counted: programs poll.
+// speak writes a line. A call that repeats one of those before is only counted: programs poll.
 func (t *talker) speak(line *spokenLine) {
 	if t.isReason(line) {
 		return
@@ -146,13 +150,18 @@ func (t *talker) speak(line *spokenLine) {
 	if n := t.dropped.Swap(0); n > 0 {
 		t.write(line.at, yellow, "note", fmt.Sprintf("%d lines are missing: they came too fast", n))
 	}
-	text := fmt.Sprint(said.kind, said.what)
-	if text == t.last && said.kind == kindCall {
+	if said.kind == kindCall && slices.Contains(t.recent, said.what) {
 		t.repeated++
 		return
 	}
 	t.endRepetition()
-	t.last = text
+	t.recent = append(t.recent, said.what)
+	if len(t.recent) > maxRecent {
+		t.recent = t.recent[1:]
+	}
+	if said.kind != kindCall {
+		t.recent = nil
+	}
 	if line.took > 0 {
 		said.what += t.colours.paint(dim, "  "+shortDuration(line.took))
 	}
@@ -195,7 +204,11 @@ func (t *talker) isOwn(line *spokenLine, said *sentence) bool {
 
 func (t *talker) endRepetition() {
 	if t.repeated > 0 {
-		fmt.Fprintln(t.to, t.colours.paint(dim, fmt.Sprintf("%18s the same, %d more times", "", t.repeated)))
+		what := "the same, " + counted(t.repeated, "more time")
+		if len(t.recent) > 1 {
+			what = counted(t.repeated, "more call") + " as above"
+		}
+		fmt.Fprintln(t.to, t.colours.paint(dim, fmt.Sprintf("%18s %s", "", what)))
 	}
 	t.repeated = 0
 }
@@ -212,6 +225,9 @@ func (t *talker) track(line *spokenLine) {
 	}
 	switch id := line.text["game_session"]; line.message {
 	case "game session created":
+		if line.text["compute"] != sampleCompute {
+			return
+		}
 		if t.sessions[id] = true; len(t.sessions) == t.servers {
 			t.write(line.at, yellow, "hint", t.colours.paint(yellow, fmt.Sprintf(
 				"All %d sample game servers are in use: the next game session finds none. End one, or start "+
@@ -235,10 +251,11 @@ const (
 	kindProcess   = "process"
 	kindPlacement = "place"
 	kindMatch     = "match"
+	kindFleet     = "fleet"
 )
 
 var kindColours = map[string]string{kindCall: cyan, kindSession: green, kindPlayer: blue, kindProcess: violet,
-	kindPlacement: green, kindMatch: green}
+	kindPlacement: green, kindMatch: green, kindFleet: yellow}
 
 // sentences are what is shown of the log, by the message of the line. The messages are those of packages api, guard and
 // server.
@@ -258,7 +275,12 @@ var sentences = map[string]func(*spokenLine) sentence{
 	"player slot timed out": failureOf(about(kindPlayer, "{player} did not come: the slot in {game_session} is free")),
 
 	"server process ready": about(kindProcess, "{process} on {compute} is ready at port {port}"),
-	"server process ended": endOf(kindProcess, "{process} on {compute} ended"),
+	"server process lost": failureOf(about(kindProcess,
+		"{process} on {compute} lost its connection: it must connect again by {reconnect_by}")),
+	"server process resumed": about(kindProcess, "{process} on {compute} is connected again"),
+	"server process ended":   endOf(kindProcess, "{process} on {compute} ended"),
+
+	"gateway fleet chosen": about(kindFleet, "the session gateway uses {fleet}: --{setting} chooses another"),
 
 	"placement started":   about(kindPlacement, "{placement} started in queue {queue}"),
 	"placement fulfilled": about(kindPlacement, "{placement} is FULFILLED"),

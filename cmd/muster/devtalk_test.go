@@ -70,6 +70,10 @@ func TestTalk(t *testing.T) {
 		{"server process ended", []any{"process", "3281758d-6de8-4d4b-8fd9-b653f543563c", "compute", "c",
 			"reason", "it crashed", "failed", true},
 			"process  3281758d… on c ended: it crashed"},
+		{"server process lost", []any{"process", "p", "compute", "c", "reconnect_by", "12:00:20"},
+			"process  p on c lost its connection: it must connect again by 12:00:20"},
+		{"gateway fleet chosen", []any{"fleet", "fleet-1", "setting", "gateway-fleet"},
+			"fleet    the session gateway uses fleet-1: --gateway-fleet chooses another"},
 		{"ticket ended", []any{"ticket", "t", "status", "TIMED_OUT", "reason", "TimedOut"},
 			"match    ticket t is TIMED_OUT: TimedOut"},
 		{"snapshot written", nil, ""},
@@ -96,9 +100,18 @@ func TestTalkRepeats(t *testing.T) {
 			log.Debug("request answered", "operation", "DescribeGameSessions", "took", time.Second)
 		}
 		log.Debug("request answered", "operation", "GetComputeAuthToken")
+		for _, calls := range [][]string{strings.Fields("Search Create Create Search Create Search Create Search Create"),
+			{"Search", "Search"}} {
+			log.Debug("server process ready", "process", "p", "compute", "c", "port", 7)
+			for _, operation := range calls {
+				log.Debug("request answered", "operation", operation)
+			}
+		}
 	}))
 	want := []string{"call     DescribeGameSessions  ok  1.0 s", "the same, 4 more times",
-		"call     GetComputeAuthToken  ok"}
+		"call     GetComputeAuthToken  ok", "process  p on c is ready at port 7",
+		"call     Search  ok", "call     Create  ok", "7 more calls as above", "process  p on c is ready at port 7",
+		"call     Search  ok", "the same, 1 more time"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
@@ -135,11 +148,12 @@ func TestTalkHint(t *testing.T) {
 	got := talkOf(t, true, func(log *slog.Logger, to *talker) {
 		to.open(time.Unix(1, 0), "AKIA")
 		to.fleet.Store("fleet-1")
-		for _, e := range []struct{ what, fleet, id string }{
-			{"created", "fleet-1", "1"}, {"created", "fleet-2", "2"}, {"created", "fleet-1", "3"},
-			{"ended", "fleet-1", "1"}, {"created", "fleet-1", "4"},
+		for _, e := range []struct{ what, fleet, compute, id string }{
+			{"created", "fleet-1", sampleCompute, "1"}, {"created", "fleet-2", sampleCompute, "2"},
+			{"created", "fleet-1", "desk", "5"}, {"created", "fleet-1", sampleCompute, "3"},
+			{"ended", "fleet-1", "", "1"}, {"ended", "fleet-1", "", "5"}, {"created", "fleet-1", sampleCompute, "4"},
 		} {
-			log.Debug("game session "+e.what, "fleet", e.fleet, "game_session", e.id)
+			log.Debug("game session "+e.what, "fleet", e.fleet, "compute", e.compute, "game_session", e.id)
 		}
 	})
 	if n := strings.Count(got, "All 2 sample game servers are in use"); n != 2 ||

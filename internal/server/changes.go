@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
@@ -20,6 +21,7 @@ type changes struct {
 	log      *slog.Logger
 	owned    bool                         // this node owns the shard; other nodes follow it, and log nothing
 	sessions map[loggedKey]*loggedSession // that have not ended
+	starting map[fleet.ProcessKey]bool    // processes that have connected, and are not ready
 }
 
 type loggedKey struct {
@@ -47,7 +49,7 @@ type loggedPlayer struct {
 func newChanges(log *slog.Logger, shards int) []*changes {
 	all := make([]*changes, shards)
 	for i := range all {
-		all[i] = &changes{log: log, sessions: map[loggedKey]*loggedSession{}}
+		all[i] = &changes{log: log, sessions: map[loggedKey]*loggedSession{}, starting: map[fleet.ProcessKey]bool{}}
 	}
 	return all
 }
@@ -119,8 +121,8 @@ func (c *changes) session(room uint32, in fleet.RoomID, body any) {
 		s := &loggedSession{fleet: in.Fleet, id: e.ID, name: e.Name, maximum: e.Maximum, created: e.At,
 			players: map[uint32]loggedPlayer{}}
 		c.sessions[loggedKey{room, e.Ordinal}] = s
-		c.about(s, "game session created", "location", in.Location, "max_players", e.Maximum,
-			"address", net.JoinHostPort(e.IPAddress, strconv.Itoa(int(e.Port))))
+		c.about(s, "game session created", "location", in.Location, "compute", e.Host.Compute,
+			"max_players", e.Maximum, "address", net.JoinHostPort(e.IPAddress, strconv.Itoa(int(e.Port))))
 		return
 	}
 	switch e := body.(type) {
@@ -194,16 +196,31 @@ var endings = map[fleet.EndReason]string{
 }
 
 func (c *changes) process(in fleet.RoomID, body any) {
+	line := func(message string, k fleet.ProcessKey, more ...any) {
+		c.line(message, append([]any{"fleet", in.Fleet, "location", in.Location, "compute", k.Compute,
+			"process", k.ID}, more...)...)
+	}
 	switch e := body.(type) {
+	case *fleet.ProcessConnected:
+		c.starting[e.ProcessKey] = true
 	case *fleet.ProcessBecameReady:
-		c.line("server process ready", "fleet", in.Fleet, "location", in.Location, "compute", e.Compute,
-			"process", e.ID, "port", e.Port)
+		delete(c.starting, e.ProcessKey)
+		line("server process ready", e.ProcessKey, "port", e.Port)
+	case *fleet.ProcessLost:
+		line("server process lost", e.ProcessKey, "reconnect_by", e.ReconnectBy.Time().Local().Format(time.TimeOnly))
+	case *fleet.ProcessResumed:
+		if e.SDKVersion == "" { // not the first connection
+			line("server process resumed", e.ProcessKey)
+		}
 	case *fleet.ProcessHasEnded:
-		if reason := endings[e.Reason]; reason != "" {
-			failed := e.Reason == fleet.EndedCrashed || e.Reason == fleet.EndedUnhealthy ||
-				e.Reason == fleet.EndedNeverReady
-			c.line("server process ended", "fleet", in.Fleet, "location", in.Location, "compute", e.Compute,
-				"process", e.ID, "reason", reason, "failed", failed)
+		reason := endings[e.Reason]
+		failed := e.Reason == fleet.EndedCrashed || e.Reason == fleet.EndedUnhealthy || e.Reason == fleet.EndedNeverReady
+		if c.starting[e.ProcessKey] && e.Reason == fleet.EndedItself {
+			reason, failed = "it reported its end before it was ready", true
+		}
+		delete(c.starting, e.ProcessKey)
+		if reason != "" {
+			line("server process ended", e.ProcessKey, "reason", reason, "failed", failed)
 		}
 	}
 }

@@ -30,8 +30,12 @@ func TestChanges(t *testing.T) {
 	begin := event.At(time.Unix(1_000_000, 0))
 	const room = 7
 	bodies := []any{
+		&fleet.ProcessConnected{ProcessKey: fleet.ProcessKey{Compute: "c", ID: "p"}},
 		&fleet.ProcessBecameReady{ProcessKey: fleet.ProcessKey{Compute: "c", ID: "p"}, Port: 9},
-		&fleet.GameSessionCreated{Ordinal: 1, ID: "gs", Name: "S", Maximum: 4, IPAddress: "::1", Port: 9, At: begin},
+		&fleet.ProcessLost{ProcessKey: fleet.ProcessKey{Compute: "c", ID: "p"}, ReconnectBy: begin},
+		&fleet.ProcessResumed{ProcessKey: fleet.ProcessKey{Compute: "c", ID: "p"}},
+		&fleet.GameSessionCreated{Ordinal: 1, ID: "gs", Name: "S", Maximum: 4, IPAddress: "::1", Port: 9, At: begin,
+			Host: fleet.ProcessKey{Compute: "c"}},
 		&fleet.GameSessionActivated{Ordinal: 1, At: begin.Add(time.Second), Slots: []fleet.Slot{{PlayerID: "ada"}}},
 		&fleet.PlayersReserved{Session: 1, Players: []fleet.Slot{{PlayerID: "bob"}, {PlayerID: "eve"}}},
 		&fleet.PlayerAccepted{Session: 1, Index: 1, At: begin},
@@ -40,6 +44,8 @@ func TestChanges(t *testing.T) {
 		&fleet.GameSessionEnded{Ordinal: 1, Reason: "FORCE_TERMINATED", At: begin.Add(time.Hour)},
 		&fleet.ProcessHasEnded{ProcessKey: fleet.ProcessKey{Compute: "c", ID: "p"}, Reason: fleet.EndedCrashed},
 		&fleet.ProcessHasEnded{ProcessKey: fleet.ProcessKey{Compute: "c", ID: "q"}, Reason: fleet.EndedByMove},
+		&fleet.ProcessConnected{ProcessKey: fleet.ProcessKey{Compute: "c", ID: "r"}},
+		&fleet.ProcessHasEnded{ProcessKey: fleet.ProcessKey{Compute: "c", ID: "r"}, Reason: fleet.EndedItself},
 	}
 	commit := &router.Commit{}
 	for _, body := range bodies {
@@ -61,7 +67,10 @@ func TestChanges(t *testing.T) {
 	const in, of = " fleet=fleet-1", " fleet=fleet-1 game_session=gs name=S"
 	want := []string{
 		`msg="server process ready"` + in + ` location=custom-a compute=c process=p port=9`,
-		`msg="game session created"` + of + ` location=custom-a max_players=4 address=[::1]:9`,
+		`msg="server process lost"` + in + ` location=custom-a compute=c process=p reconnect_by=` +
+			begin.Time().Local().Format(time.TimeOnly),
+		`msg="server process resumed"` + in + ` location=custom-a compute=c process=p`,
+		`msg="game session created"` + of + ` location=custom-a compute=c max_players=4 address=[::1]:9`,
 		`msg="game session active"` + of + ` took=1s`,
 		`msg="player slot reserved"` + of + ` player=ada`,
 		`msg="player slot reserved"` + of + ` player=bob`,
@@ -72,6 +81,8 @@ func TestChanges(t *testing.T) {
 		`msg="player left"` + of + ` player=bob players=0 max_players=4 took=1m0s`,
 		`msg="game session ended"` + of + ` took=1h0m0s reason=FORCE_TERMINATED`,
 		`msg="server process ended"` + in + ` location=custom-a compute=c process=p reason="it crashed" failed=true`,
+		`msg="server process ended"` + in + ` location=custom-a compute=c process=r ` +
+			`reason="it reported its end before it was ready" failed=true`,
 		`msg="placement ended" placement=pl status=TIMED_OUT reason=""`,
 		`msg="ticket ended" ticket=t status=CANCELLED reason=""`,
 	}
