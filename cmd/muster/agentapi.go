@@ -31,7 +31,7 @@ type computeAPI struct {
 
 // api returns the API with the credentials of the SDK's default chain, which renews temporary ones.
 func (f *agentFlags) api(ctx context.Context) (*computeAPI, *tls.Config, error) {
-	client, trust, err := f.apiClient(ctx, f.region, f.endpoint, f.caFile, f.credentials == credentialsEnvironment)
+	client, trust, err := f.apiClient(ctx, "", f.region, f.endpoint, f.caFile, f.credentials == credentialsEnvironment)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -41,9 +41,9 @@ func (f *agentFlags) api(ctx context.Context) (*computeAPI, *tls.Config, error) 
 	}}, trust, nil
 }
 
-// apiClient returns a client for a program that runs for a long time. An empty region or endpoint is that of the
-// environment or profile.
-func (a *app) apiClient(ctx context.Context, region, endpoint, caFile string, noInstance bool) (
+// apiClient returns a client for a program that runs for a long time. An empty profile, region or endpoint is that of
+// the environment or profile.
+func (a *app) apiClient(ctx context.Context, profile, region, endpoint, caFile string, noInstance bool) (
 	*gamelift.Client, *tls.Config, error) {
 	trust, err := a.trusted(caFile)
 	if err != nil {
@@ -52,6 +52,9 @@ func (a *app) apiClient(ctx context.Context, region, endpoint, caFile string, no
 	load := []func(*awsconfig.LoadOptions) error{awsconfig.WithHTTPClient(
 		awshttp.NewBuildableClient().WithTimeout(callTimeout).WithTransportOptions(
 			func(t *http.Transport) { t.TLSClientConfig = trust.Clone() }))} // the transport offers HTTP/2 in it
+	if profile != "" {
+		load = append(load, awsconfig.WithSharedConfigProfile(profile))
+	}
 	if region != "" {
 		load = append(load, awsconfig.WithRegion(region))
 	}

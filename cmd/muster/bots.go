@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster/internal/bots"
+	"github.com/muster-gg/muster/internal/wire/arn"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/direct"
 	"github.com/muster-gg/muster/session/gateway"
@@ -82,7 +83,7 @@ no bot has joined.`,
 func (b *botsRun) addFlags(command *cobra.Command) {
 	f, c := command.Flags(), &b.config
 	f.IntVar(&c.Players, "players", 20, "number of bots, 1 to 10000")
-	f.StringVar(&b.target.FleetID, "fleet", "", "join game sessions of this fleet")
+	f.StringVar(&b.target.FleetID, "fleet", "", "join game sessions of this fleet, given by its id, ARN or name")
 	f.StringVar(&b.target.AliasID, "alias", "", "join game sessions of the fleet of this alias")
 	f.StringVar(&b.target.QueueName, "queue", "", "join game sessions of this queue")
 	f.StringVar(&b.target.Location, "location", "", "only in this location of the fleet")
@@ -103,7 +104,7 @@ func (b *botsRun) addFlags(command *cobra.Command) {
 	f.DurationVar(&b.limit, "for", 0, "how long to run; 0: until Ctrl-C")
 	f.IntVar(&c.Slots, "slots", 10, "slots of the game sessions that bots create, 1 to 200")
 	f.StringVar(&b.connect, "connect", "arena", "connection to game servers: "+strings.Join(connections, ", "))
-	f.Uint32Var(&b.gameVersion, "game-version", 0, "version of the game's protocol, with --connect gamenet")
+	f.Uint32Var(&b.gameVersion, "game-version", 1, "version of the game's protocol, with --connect gamenet")
 	f.StringVar(&b.gateway.URL, "gateway", "",
 		"base URL of the session gateway (environment MUSTER_GATEWAY_URL; default "+defaultGateway+")")
 	f.StringVar(&b.gateway.APIKey, "api-key", "", "API key for the gateway")
@@ -255,6 +256,13 @@ func (b *botsRun) run(ctx context.Context) error {
 		defer b.time().AfterFunc(b.limit, cancel).Stop()
 	}
 	defer b.http.CloseIdleConnections()
+	if _, known := arn.ParseFleet(b.target.FleetID); !known && b.target.FleetID != "" {
+		fleet, err := fleetNamed(ctx, b.gamelift(), b.target.FleetID)
+		if err != nil {
+			return fmt.Errorf("no bot has joined: %w", err)
+		}
+		b.target.FleetID = *fleet.FleetId
+	}
 	remote, at := b.remote()
 	b.config.Clock, b.config.Name = b.time(), "bot-"+uuid.NewString()[:6]
 	b.config.Client = func(id string) *session.Client {
@@ -282,25 +290,43 @@ func (b *botsRun) run(ctx context.Context) error {
 	case err != nil:
 		return noneJoined(s, err)
 	case len(s.Failures) > 0:
-		return noneJoined(s, s.Failures[0].Last)
+		return noneJoined(s, mostSpecific(s.Failures))
 	case b.matchmaking != "":
-		return fmt.Errorf("no bot has joined, %d wait for a match: run longer, or see 'muster get tickets %s': those "+
+		return fmt.Errorf("no bot has joined, %s for a match: run longer, or see 'muster get tickets %s': those "+
 			"that are SEARCHING need other players, and PLACING a free game server in a location with --latency",
-			s.Waiting, b.matchmaking)
+			waiting(s.Waiting), b.matchmaking)
 	}
-	return fmt.Errorf("no bot has joined, %d wait: run longer, or see 'muster get overview': are game servers free?",
-		s.Waiting)
+	return fmt.Errorf("no bot has joined, %s: run longer, or see 'muster get overview': are game servers free?",
+		waiting(s.Waiting))
 }
 
 func noneJoined(s bots.Snapshot, err error) error {
-	return fmt.Errorf("no bot has joined, %d wait: %w%s", s.Waiting, err, fix(err))
+	return fmt.Errorf("no bot has joined, %s: %w%s", waiting(s.Waiting), err, fix(err))
+}
+
+func waiting(n int) string {
+	if n == 1 {
+		return "1 waits"
+	}
+	return fmt.Sprintf("%d wait", n)
+}
+
+// mostSpecific returns the most frequent failure at a game server, which may be the cause of the others: game servers
+// with slots of rejected players are not free. Without one it returns the most frequent failure.
+func mostSpecific(failures []bots.Failure) error {
+	for _, f := range failures {
+		if _, connecting := errors.AsType[*bots.ConnectError](f.Last); connecting {
+			return f.Last
+		}
+	}
+	return failures[0].Last
 }
 
 // watch shows the progress until the bots have ended: a line each second on a terminal, else one every 10 s.
 func (b *botsRun) watch(stats *bots.Stats, began time.Time, full <-chan struct{}, ended <-chan error) error {
-	every, start, end := 10*time.Second, "", "\n"
+	every, start, end, width := 10*time.Second, "", "\n", 0
 	if isTerminal(b.stderr) {
-		every, start, end = time.Second, "\r\x1b[?7l", "\x1b[K\x1b[?7h" // a long line is cut off
+		every, start, end, width = time.Second, "\r\x1b[?7l", "\x1b[K\x1b[?7h", terminalWidth
 		defer fmt.Fprintln(b.stderr)
 	}
 	ticks := b.time().NewTicker(every)
@@ -317,18 +343,25 @@ func (b *botsRun) watch(stats *bots.Stats, began time.Time, full <-chan struct{}
 		case <-ticks.Chan():
 		}
 		s := stats.Snapshot()
-		fmt.Fprint(b.stderr, start, progress(s, b.now().Sub(began), float64(s.Joins-before)/every.Seconds()), end)
+		fmt.Fprint(b.stderr, start, progress(s, b.now().Sub(began), float64(s.Joins-before)/every.Seconds(), width), end)
 		before = s.Joins
 	}
 }
 
-func progress(s bots.Snapshot, elapsed time.Duration, rate float64) string {
+// progress has the most frequent failures, or only their number if the line would be longer than width; 0: any.
+func progress(s bots.Snapshot, elapsed time.Duration, rate float64, width int) string {
 	line := fmt.Sprintf("%4.0f s  %d joined  %d waiting  %.1f joins/s  p50 %s  p99 %s", elapsed.Seconds(),
 		s.Joined, s.Waiting, rate, seconds(s.Slot.P50), seconds(s.Slot.P99))
-	for _, f := range s.Failures[:min(len(s.Failures), 3)] {
-		line += fmt.Sprintf("  %s: %d", f.Reason, f.Count)
+	failures, n := "", 0
+	for i, f := range s.Failures {
+		if n += f.Count; i < 3 {
+			failures += fmt.Sprintf("  %s: %d", f.Reason, f.Count)
+		}
 	}
-	return line
+	if width > 0 && len(line)+len(failures) >= width {
+		failures = "  " + counted(n, "failure")
+	}
+	return line + failures
 }
 
 // seconds formats a time with three digits.
@@ -395,8 +428,16 @@ var remedies = []struct {
 
 const noServer = "start more game servers, or use fewer --players or more --slots"
 
+// otherVersion matches the text of a game server that has another version of the protocol. Source: package handshake.
+var otherVersion = regexp.MustCompile(`speaks version (\d+) of the protocol`)
+
 // fix returns what to do about an error, after a colon; "" if that is not known.
 func fix(err error) string {
+	if bots.IsVersionMismatch(err) {
+		if m := otherVersion.FindStringSubmatch(err.Error()); m != nil {
+			return ": use --game-version " + m[1]
+		}
+	}
 	if _, connecting := errors.AsType[*bots.ConnectError](err); connecting {
 		return ": check that the game server listens there, and that --connect is what it expects"
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/examples/arena/game"
+	"github.com/muster-gg/muster/internal/bots"
 	"github.com/muster-gg/muster/mustertest"
 	"github.com/muster-gg/muster/session"
 )
@@ -180,6 +181,7 @@ func TestBots(t *testing.T) {
 		"fleet of the gateway": {"", nil, "gateway"},
 		"queue of the gateway": {"", viaQueue, "gateway"},
 		"fleet":                {"--fleet FLEET", nil, "API"},
+		"name of a fleet":      {"--fleet Arena", nil, "API"},
 		"queue":                {"--queue arenas", nil, "API"},
 		"match":                {"--matchmaking duel --attribute skill=1..9 --latency custom-home=10", nil, "gateway"},
 		"match, by the API":    {"--matchmaking duel --api", nil, "API"},
@@ -213,6 +215,7 @@ func TestBotsFail(t *testing.T) {
 	f.arena(t, "desk")
 	for args, want := range map[string]string{
 		"--fleet fleet-0":                "not found: check the name",
+		"--fleet Lab":                    `there is no fleet with the id, ARN or name "Lab"`,
 		"--queue none":                   "there is no queue none: check the name",
 		"--matchmaking none":             "configuration_not_found: ",
 		"--gateway http://127.0.0.1:1":   "the gateway could not be reached: ",
@@ -229,28 +232,39 @@ func TestBotsFail(t *testing.T) {
 	}
 }
 
-// TestBotsRefused has game servers that reject a bot, which tries again.
+// TestBotsRefused has a game server of another version, which a retry cannot help: the bots end, and the message has the
+// flag to correct, not the game servers that are not free meanwhile.
 func TestBotsRefused(t *testing.T) {
 	t.Parallel()
 	f := newBotField(t)
 	f.arena(t, "desk")
-	f.arena(t, "shelf")
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var stdout, stderr bytes.Buffer
-	a := &app{environ: f.environ(), stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr}
-	ended := make(chan int, 1)
-	go func() { ended <- a.run(ctx, strings.Fields("bots --every 0 --players 1 --connect gamenet")) }()
-	in := &gamelift.DescribeGameSessionsInput{FleetId: &f.fleet}
-	mustertest.Eventually(t, "there was a second attempt", func() bool {
-		return len(mustertest.Call(t, f.Client.DescribeGameSessions, in).GameSessions) > 1
-	})
-	stop()
-	if status := <-ended; status != exitFailure ||
-		!strings.Contains(stderr.String(), "VersionMismatch: this server speaks version") ||
-		!strings.Contains(stderr.String(), "that --connect is what it expects") ||
-		!strings.Contains(stdout.String(), "refused by the game server: VersionMismatch: ") {
-		t.Errorf("status %d, printed %s%s", status, &stdout, &stderr)
+	got := execute(t, f.environ(), strings.Fields("bots --every 0 --players 3 --connect gamenet --game-version 7")...)
+	if got.status != exitFailure || !strings.Contains(got.stderr, "VersionMismatch: this server speaks version") ||
+		!strings.Contains(got.stderr, ": use --game-version ") || got.stdout != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestProgress has no line that a terminal cuts off within a word.
+func TestProgress(t *testing.T) {
+	s := bots.Snapshot{Joined: 2, Failures: []bots.Failure{{Reason: "refused by the game server: Full", Count: 3}}}
+	const line = "  10 s  2 joined  0 waiting  0.5 joins/s  p50 0s  p99 0s"
+	for width, want := range map[int]string{0: "  refused by the game server: Full: 3", terminalWidth: "  3 failures"} {
+		if got := progress(s, 10*time.Second, 0.5, width); got != line+want {
+			t.Errorf("width %d: got %q", width, got)
+		}
+	}
+}
+
+// TestMostSpecific prefers a failure at a game server to those of bots that found none free.
+func TestMostSpecific(t *testing.T) {
+	full := bots.Failure{Count: 9, Last: session.Errorf("Start", session.ErrUnavailable, "full")}
+	refused := bots.Failure{Count: 1, Last: &bots.ConnectError{Address: "h:1", Err: errors.New("refused")}}
+	if got := mostSpecific([]bots.Failure{full, refused}); got != refused.Last {
+		t.Errorf("got %v", got)
+	}
+	if got := mostSpecific([]bots.Failure{full}); got != full.Last {
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -54,8 +54,8 @@ var shortHelp = map[string][]flagGroup{
 		{"Both", "data port-range metrics-listen ca-file"},
 	},
 	"bots": {
-		{"Players", "players every stay for connect slots"},
-		{"Game sessions", "fleet alias queue matchmaking attribute latency team"},
+		{"Players", "players every stay for connect game-version slots"},
+		{"Game sessions", "fleet alias queue matchmaking attribute latency"},
 		{"Service", "gateway api-key api endpoint profile ca-file"},
 		{"Output", "output"},
 	},

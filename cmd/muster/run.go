@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -30,6 +31,7 @@ import (
 
 const (
 	readyEvery = 100 * time.Millisecond // between looks at the port
+	notReady   = 10 * time.Second       // after which a port that is not open is reported
 	stopDelay  = 10 * time.Second       // for the game to end when it is asked to
 	lastCall   = 10 * time.Second       // for the calls after its end
 
@@ -46,6 +48,7 @@ type wrapper struct {
 	*app
 	fleet, location, name, ip string
 	region, endpoint, caFile  string
+	profile                   string
 	port, readyPort           uint16
 	readyLine                 string
 
@@ -92,6 +95,7 @@ Under muster agent it uses the compute of the agent.`,
 	s.Uint16Var(&w.readyPort, "ready-port", 0, "ready when this TCP or UDP port is open")
 	s.StringVar(&w.readyLine, "ready-line", "", "ready when a line of standard output matches this regular expression")
 	s.StringVar(&w.region, "region", "", "region (environment AWS_REGION)")
+	s.StringVar(&w.profile, "profile", "", "profile of the AWS configuration (environment AWS_PROFILE)")
 	s.StringVar(&w.endpoint, "endpoint", "",
 		"base URL of the API (environment AWS_ENDPOINT_URL_GAMELIFT or AWS_ENDPOINT_URL)")
 	s.StringVar(&w.caFile, "ca-file", "", "PEM file of the CA to trust (environment MUSTER_CA_FILE)")
@@ -131,7 +135,7 @@ func (w *wrapper) complete(ctx context.Context) (err error) {
 		w.trust, err = w.trusted(w.caFile)
 		return err
 	}
-	w.client, w.trust, err = w.apiClient(ctx, w.region, w.endpoint, w.caFile, true)
+	w.client, w.trust, err = w.apiClient(ctx, w.profile, w.region, w.endpoint, w.caFile, true)
 	return err
 }
 
@@ -159,9 +163,11 @@ func (w *wrapper) register(ctx context.Context) (p gameserver.ServerParameters, 
 	if w.client == nil {
 		return p, nil
 	}
-	if err := w.findFleet(ctx); err != nil {
+	fleet, err := fleetNamed(ctx, w.client, w.fleet)
+	if err != nil {
 		return p, err
 	}
+	w.fleet = aws.ToString(fleet.FleetId)
 	out, err := w.client.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: &w.fleet,
 		Location: &w.location, ComputeName: &w.name, IpAddress: &w.ip})
 	if err != nil {
@@ -172,23 +178,9 @@ func (w *wrapper) register(ctx context.Context) (p gameserver.ServerParameters, 
 	if err != nil {
 		return p, apiError(err)
 	}
+	w.tell("compute %s in fleet %s", w.name, w.fleet)
 	return gameserver.ServerParameters{WebSocketURL: aws.ToString(out.Compute.GameLiftServiceSdkEndpoint),
 		HostID: w.name, FleetID: w.fleet, AuthToken: aws.ToString(token.AuthToken)}, nil
-}
-
-// findFleet replaces the name of a fleet by its id.
-func (w *wrapper) findFleet(ctx context.Context) error {
-	fleets, err := fleetRows(ctx, w.client)
-	if err != nil {
-		return err
-	}
-	for _, f := range fleets {
-		if f.FleetID == w.fleet || f.Arn == w.fleet || f.Name == w.fleet {
-			w.fleet = f.FleetID
-			return nil
-		}
-	}
-	return fmt.Errorf("there is no fleet %s: choose one with --fleet", w.fleet)
 }
 
 func (w *wrapper) deregister(ctx context.Context) {
@@ -215,7 +207,7 @@ func (w *wrapper) play(ctx context.Context, params gameserver.ServerParameters, 
 	output := &lineWatch{to: w.stdout, pattern: w.pattern, found: sync.OnceFunc(func() { close(said) })}
 	command.Stdout, command.Stderr = output, w.stderr
 	if err := command.Start(); err != nil {
-		return err
+		return notStarted(args[0], err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
@@ -232,6 +224,22 @@ func (w *wrapper) play(ctx context.Context, params gameserver.ServerParameters, 
 	return err
 }
 
+// notStarted returns the error of a program that could not be started.
+func notStarted(program string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("there is no program %s", program)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s is not executable", program)
+	}
+	return err
+}
+
+// tell writes a line of progress to standard error.
+func (w *wrapper) tell(format string, args ...any) {
+	fmt.Fprintf(w.stderr, "muster run: "+format+"\n", args...)
+}
+
 // errEnded is the end of the game before it was ready.
 var errEnded = errors.New("the game ended before it was ready")
 
@@ -244,7 +252,7 @@ func (w *wrapper) offer(ctx context.Context, server *gameserver.Server, params g
 	if err := w.awaitReady(ctx, said, ended); err != nil {
 		return err
 	}
-	return server.ProcessReady(ctx, gameserver.ProcessParameters{
+	err := server.ProcessReady(ctx, gameserver.ProcessParameters{
 		Port: int(w.port),
 		OnStartGameSession: func(g gameserver.GameSession) {
 			if err := w.begin(ctx, server, g); err != nil {
@@ -252,14 +260,29 @@ func (w *wrapper) offer(ctx context.Context, server *gameserver.Server, params g
 				stop()
 			}
 		},
-		OnProcessTerminate: stop,
+		OnProcessTerminate: func() {
+			w.tell("the service asks the process to end")
+			stop()
+		},
 	})
+	if err == nil {
+		w.tell("ready at port %d", w.port)
+	}
+	return err
 }
 
 // awaitReady waits until the game is ready.
 func (w *wrapper) awaitReady(ctx context.Context, said <-chan struct{}, ended chan error) error {
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()
+	late := w.time().NewTimer(notReady)
+	defer late.Stop()
+	switch {
+	case w.pattern != nil:
+		w.tell("waits for a line that matches %s", w.readyLine)
+	case w.readyPort != 0:
+		w.tell("waits for port %d", w.readyPort)
+	}
 	for {
 		select {
 		case err := <-ended:
@@ -269,6 +292,12 @@ func (w *wrapper) awaitReady(ctx context.Context, said <-chan struct{}, ended ch
 			return errEnded
 		case <-said:
 			return nil
+		case <-late.Chan():
+			if w.pattern != nil {
+				w.tell("no line matches --ready-line yet")
+			} else {
+				w.tell("port %d is not open yet: check --ready-port", w.readyPort)
+			}
 		case <-tick.C:
 			if w.pattern == nil && (w.readyPort == 0 || isOpen(ctx, w.readyPort)) {
 				return nil
@@ -319,6 +348,7 @@ func (w *wrapper) begin(ctx context.Context, server *gameserver.Server, g gamese
 	if err := atomicfile.Write(w.sessions, append(text, '\n'), 0o600); err != nil {
 		return err
 	}
+	w.tell("game session %s begins", g.GameSessionID)
 	return server.ActivateGameSession(ctx)
 }
 
@@ -332,6 +362,7 @@ func (w *wrapper) await(ctx context.Context, server *gameserver.Server, stop fun
 		err = cmp.Or(<-ended, server.Err())
 	}
 	asked := ctx.Err() != nil
+	w.tell("the game has ended")
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCall)
 	defer cancel()
 	if end := server.ProcessEnding(last); end != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/muster-gg/muster/gamenet/handshake"
 	"github.com/muster-gg/muster/session"
 )
 
@@ -121,8 +122,11 @@ func late(err error) bool {
 }
 
 // hopeless reports whether an error of the service is the caller's to correct. A game server that rejects a player may
-// accept the next one.
+// accept the next one, unless the player has another version.
 func hopeless(err error) bool {
+	if IsVersionMismatch(err) {
+		return true
+	}
 	if _, connecting := errors.AsType[*ConnectError](err); connecting {
 		return false
 	}
@@ -132,4 +136,10 @@ func hopeless(err error) bool {
 
 func is(err error, kinds ...error) bool {
 	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
+}
+
+// IsVersionMismatch reports whether a game server has rejected the version of a bot's protocol.
+func IsVersionMismatch(err error) bool {
+	e, ok := errors.AsType[*session.Error](err)
+	return ok && e.Code == handshake.VersionMismatch.String()
 }

@@ -47,6 +47,8 @@ func TestPlan(t *testing.T) {
 		"rejected by the game server": {turns: []turn{{Find, found("a", "b"), join("a")},
 			{Join, Result{Err: &ConnectError{"h:1", kind(session.ErrDenied).Err}}, rest(time.Second)},
 			{Rest, ok, Move{Step: Arrive}}}},
+		"rejected for its version": {turns: []turn{{Join, Result{Err: &ConnectError{"h:1",
+			&session.Error{Kind: session.ErrDenied, Code: "VersionMismatch"}}}, hopeless}}},
 		"no capacity": {turns: []turn{{Host, kind(session.ErrUnavailable), rest(time.Second)},
 			{Host, kind(session.ErrUnavailable), rest(2 * time.Second)},
 			{Host, kind(session.ErrUnavailable), rest(4 * time.Second)},
