@@ -358,7 +358,7 @@ func progress(s bots.Snapshot, elapsed time.Duration, rate float64, width int) s
 			failures += fmt.Sprintf("  %s: %d", f.Reason, f.Count)
 		}
 	}
-	if width > 0 && len(line)+len(failures) >= width {
+	if failures != "" && width > 0 && len(line)+len(failures) >= width {
 		failures = "  " + counted(n, "failure")
 	}
 	return line + failures
