@@ -76,7 +76,7 @@ func (s *Server) reconnect(life context.Context, t target) (*socket, error) {
 // dialUntil tries to connect until it succeeds, again returns false, or ctx is done.
 func (s *Server) dialUntil(ctx context.Context, t target, again func(error) bool) (*socket, error) {
 	s.log.Info("connecting", "host", t.endpoint.Host, "as", t.params)
-	var pause backoff
+	var next backoff
 	for {
 		sock, err := t.dial(ctx, s.clock.Now())
 		if err == nil {
@@ -86,8 +86,9 @@ func (s *Server) dialUntil(ctx context.Context, t target, again func(error) bool
 		if !again(err) {
 			return nil, err
 		}
-		s.log.Warn("connecting failed", "error", err)
-		if !pause.wait(ctx, s.clock) {
+		wait := next.after()
+		s.log.Warn("connecting failed", "error", err, "retry_in", wait.Round(100*time.Millisecond))
+		if !pause(ctx, s.clock, wait) {
 			cause := context.Cause(ctx)
 			return nil, &Error{Action: connectAction, Message: fmt.Sprintf("%v; the last attempt: %v", cause, err),
 				Err: errors.Join(cause, err)}

@@ -153,10 +153,15 @@ const (
 	maxWait   = 30 * time.Second
 )
 
-// wait waits for the next attempt's time; false if ctx ended first.
-func (b *backoff) wait(ctx context.Context, clock clockwork.Clock) bool {
+// after returns the time until the next attempt.
+func (b *backoff) after() time.Duration {
 	b.next = min(max(2*b.next, firstWait), maxWait)
-	timer := clock.NewTimer(b.next - rand.N(b.next/2))
+	return b.next - rand.N(b.next/2)
+}
+
+// pause waits for d; false if ctx ended first.
+func pause(ctx context.Context, clock clockwork.Clock, d time.Duration) bool {
+	timer := clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.Chan():

@@ -102,6 +102,7 @@ func TestPushFails(t *testing.T) {
 	expect(t, environ, exitFailure, []string{"push", one, "--operating-system", "DOS"}, "operatingSystem")
 	expect(t, environ, exitFailure, []string{"push", one, "--secret-key", "wrong"}, "InvalidSignatureException")
 	expect(t, environ, exitFailure, []string{"push", file}, "is not a directory")
+	expect(t, environ, exitFailure, []string{"push", "./nope"}, "muster: there is no directory ./nope")
 }
 
 // TestPushOfAFileThatChanges: what is sent is what was listed.

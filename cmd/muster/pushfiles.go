@@ -38,8 +38,11 @@ type chunkOf struct {
 func scanTree(ctx context.Context, root, operatingSystem string, status *pushStatus) (*pushTree, error) {
 	t := &pushTree{root: root, chunks: map[string]chunkOf{}}
 	follow := strings.HasPrefix(operatingSystem, "WINDOWS")
+	given := root
 	root, err := filepath.EvalSymlinks(root)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no directory %s", given)
+	} else if err != nil {
 		return nil, err
 	}
 	if about, err := os.Stat(root); err != nil || !about.IsDir() {

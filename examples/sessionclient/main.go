@@ -32,6 +32,9 @@ func main() {
 	defer stop()
 	if err := run(ctx, *url, *player); err != nil {
 		fmt.Fprintln(os.Stderr, "sessionclient:", err)
+		if errors.Is(err, session.ErrTransport) {
+			fmt.Fprintln(os.Stderr, "The session gateway is", *url, "(-gateway or MUSTER_GATEWAY_URL).")
+		}
 		stop()
 		os.Exit(1)
 	}

@@ -41,8 +41,20 @@ func run(ctx context.Context, args []string) int {
 	case <-host.Ending(): // the service asks for it, or the last player has left
 	}
 	<-host.Done()
-	slog.Info("ended", "error", host.Err())
+	if err := host.Err(); err != nil {
+		slog.Error("ended", "error", err)
+	} else {
+		slog.Info("ended")
+	}
 	return host.ExitCode()
+}
+
+// unlessEmpty returns an attribute that the log leaves out if it is empty.
+func unlessEmpty(key, value string) slog.Attr {
+	if value == "" {
+		return slog.Attr{}
+	}
+	return slog.String(key, value)
 }
 
 // ready opens the port for players, and makes the process one that the service can use.
@@ -68,7 +80,7 @@ func ready(ctx context.Context, host *gameserver.Host, args []string) error {
 	if err := host.NotifyProcessReady(ctx, room.port()); err != nil {
 		return host.Wait() // which returns err
 	}
-	slog.Info("ready", "players", room.network.Addr(), "certificate", certificate)
+	slog.Info("ready", "players", room.network.Addr(), unlessEmpty("certificate", certificate))
 	return nil
 }
 
@@ -77,7 +89,7 @@ func (r *room) callbacks() gameserver.SessionCallbacks {
 	return gameserver.SessionCallbacks{
 		OnCreateSessionBegin: func(c gameserver.SessionConfig) bool {
 			slog.Info("game session begins", "name", c.SessionName,
-				"level", c.SessionProperties["level"], "players", c.MaxPlayer)
+				unlessEmpty("level", c.SessionProperties["level"]), "players", c.MaxPlayer)
 			return true // your game: load the level
 		},
 		OnCreateSessionEnd: func() {

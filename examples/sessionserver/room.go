@@ -82,11 +82,12 @@ func (p *player) OnPacket(_ *gamenet.Session, said gamenet.Packet) {
 }
 
 func (p *player) OnDisconnected(_ *gamenet.Session, cause error) {
-	slog.Info("player left", "player_session", p.connection.PlayerSessionID, "cause", cause)
 	if handshake.Lost(cause) {
+		slog.Info("connection lost", "player_session", p.connection.PlayerSessionID, "cause", cause)
 		p.room.host.HandlePlayerConnectionLost(p.connection) // the player has 10 seconds to come back
 		return
 	}
+	slog.Info("player left", "player_session", p.connection.PlayerSessionID)
 	_ = p.room.host.HandlePlayerLeaveSession(context.Background(), p.connection) // the Host logs what fails
 	p.room.refill.start(context.Background())
 }
