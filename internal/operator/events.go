@@ -26,7 +26,7 @@ const writeTime = 30 * time.Second
 type query struct {
 	after  position
 	limit  int
-	last   int  // begin with so many records before the end; 0: not
+	last   int  // begin with so many events before the end; 0: not
 	follow bool // wait for new events until the client disconnects
 }
 
@@ -38,6 +38,10 @@ type position struct {
 }
 
 func (p position) String() string { return fmt.Sprintf("%d.%d", p.record, p.place) }
+
+func (p position) isAfter(q position) bool {
+	return p.record > q.record || p.record == q.record && p.place > q.place
+}
 
 func parsePosition(text string) (p position, ok bool) {
 	record, place, _ := strings.Cut(text, ".")
@@ -98,12 +102,12 @@ func (d *Handler) events(w http.ResponseWriter, c *call) error {
 		return err
 	}
 	if q.last > 0 {
-		newest, err := d.Feed.Last(c.Context())
+		begin, err := d.beforeLast(c.Context(), q.last)
 		if err != nil {
 			return fmt.Errorf("read the end of the feed: %w", err)
 		}
-		if first := newest + 1 - min(uint64(q.last), newest); first > q.after.record {
-			q.after = position{first, 0}
+		if begin.isAfter(q.after) {
+			q.after = begin
 		}
 	}
 	w.Header().Set("Content-Type", ndjson)
@@ -123,6 +127,30 @@ func (d *Handler) events(w http.ResponseWriter, c *call) error {
 		panic(http.ErrAbortHandler) // so that the client notices the truncation
 	}
 	return nil
+}
+
+// beforeLast returns the position before the newest n events. A record has one or more, so it counts those of as many
+// records, and passes the first ones again.
+func (d *Handler) beforeLast(ctx context.Context, n int) (at position, err error) {
+	newest, err := d.Feed.Last(ctx)
+	if err != nil {
+		return at, err
+	}
+	at.record = newest + 1 - min(uint64(n), newest)
+	left := -n // events to pass
+	err = d.Feed.Read(ctx, at.before(), func(_ uint64, data []byte) bool {
+		left += bytes.Count(data, []byte("\n"))
+		return true
+	})
+	if err != nil || left <= 0 {
+		return at, err
+	}
+	err = d.Feed.Read(ctx, at.before(), func(number uint64, data []byte) bool {
+		at = position{number, min(left, bytes.Count(data, []byte("\n")))}
+		left -= at.place
+		return left > 0
+	})
+	return at, err
 }
 
 // follow streams until the client disconnects or the handler stops.

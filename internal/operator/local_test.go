@@ -71,8 +71,10 @@ func TestLastEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for query, want := range map[string]string{"last=1": "4", "last=2": "3 4", "last=3": "1 2 3 4", "last=9": "1 2 3 4",
-		"last=2&after=3": "", "last=2&after=2": "4", "last=9&limit=1": "1"} {
+	for query, want := range map[string]string{"last=1": "4", "last=2": "3 4", "last=3": "2 3 4",
+		"last=4": "1 2 3 4", "last=9": "1 2 3 4", "last=2&after=3": "", "last=2&after=2": "4",
+		"last=3&after=1.1": "2 3 4", "last=4&after=1.1": "2 3 4", "last=3&after=1": "3 4", "last=9&limit=1": "1",
+		"last=3&limit=1": "2"} {
 		_, body := w.read(w.request(t.Context(), http.MethodGet, "/v1/events?"+query, "AKID"))
 		var got []string
 		for line := range strings.Lines(body) {

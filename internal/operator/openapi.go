@@ -139,7 +139,7 @@ var queryParameters = map[string]*schema{
 	"follow":   {Type: "boolean", Description: "true: the answer stays open, and has new lines as they come"},
 	"from":     {Type: "string", Format: "date-time", Description: "at this time or later"},
 	"key":      {Type: "string", Description: "the id of an access key"},
-	"last":     {Type: "integer", Minimum: &one, Description: "begins with the newest so many records"},
+	"last":     {Type: "integer", Minimum: &one, Description: "begins with the newest so many events or lines"},
 	"level":    {Type: "string", Description: "the lowest level: debug, info, warn or error"},
 	"limit":    {Type: "integer", Minimum: &one, Description: "the maximum number of rows or lines"},
 	"location": {Type: "string", Description: "the name of a location"},
