@@ -22,10 +22,7 @@ const (
 
 // followTrail writes records as they come, until ctx ends, which is no failure.
 func (o *operatorCall) followTrail(ctx context.Context, query url.Values) error {
-	if err := o.heading(); err != nil {
-		return err
-	}
-	return o.followLines(ctx, path("audit"), query, o.writeRecord)
+	return o.followLines(ctx, path("audit"), query, o.heading, o.writeRecord)
 }
 
 // showTrail writes the newest records of a period, and says how many older ones there are; all of them for limit 0.

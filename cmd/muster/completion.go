@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/publish"
 )
 
 // completionTimeout is the time-out of calls that complete a word: a shell waits for it.
@@ -38,6 +39,7 @@ func (a *app) flagValues() map[string]cobra.CompletionFunc {
 		"gamelift-credentials": fixed("instance-profile", "environment-variable", "container"),
 		"sdk":                  fixed("5", "legacy"),
 		"connect":              fixed(connections...),
+		"code":                 fixed(publish.Types...),
 	}
 }
 

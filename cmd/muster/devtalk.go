@@ -293,7 +293,10 @@ var sentences = map[string]func(*spokenLine) sentence{
 }
 
 // longID matches a UUID, whose first part is enough to recognise it.
-var longID = regexp.MustCompile("([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
+var longID = regexp.MustCompile("([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+// briefIDs shortens UUIDs. "muster get find" finds what has such a beginning.
+func briefIDs(text string) string { return longID.ReplaceAllString(text, "$1…") }
 
 // about returns a sentence with attributes of the line in the place of their keys.
 func about(kind, format string) func(*spokenLine) sentence {
@@ -301,7 +304,7 @@ func about(kind, format string) func(*spokenLine) sentence {
 		what := format
 		for key, text := range line.text {
 			if key == "process" || key == "game_session" && line.message != "game session created" {
-				text = longID.ReplaceAllString(text, "$1…")
+				text = briefIDs(text)
 			}
 			if name := line.text["name"]; key == "game_session" && name != "" {
 				text = fmt.Sprintf("%s (%s)", text, name)

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/muster-gg/muster/internal/publish"
 )
 
 // An eventQuery is a run of muster events.
@@ -27,60 +32,80 @@ func (a *app) eventsCommand() *cobra.Command {
 		short: "Show the events of queues and matchmaking",
 		long: `Show the event feed, oldest first: what happened to placements and tickets. --follow
 waits for new events, until Ctrl-C, and connects again when the connection is lost.
+--last counts the events of all fleets and types, of which --fleet and --code choose.
 --json prints them one per line, in the format of EventBridge.`,
 		example: `  muster events --code PlacementFailed
-  muster events --fleet fleet-1234 --follow
+  muster events --fleet fleet-1234 -f
   muster events --last 1000 --json > events.ndjson`,
 	}, cobra.NoArgs, func(ctx context.Context, o *operatorCall, _ []string) error {
 		if q.last < 0 {
 			return &misuseError{fmt.Errorf("--last is %d: must be a number from 1", q.last)}
+		}
+		if q.code != "" && !slices.Contains(publish.Types, q.code) {
+			return &misuseError{fmt.Errorf("--code is %q: must be one of %s", q.code,
+				strings.Join(publish.Types, ", "))}
 		}
 		return o.showEvents(ctx, &q)
 	})
 	f := command.Flags()
 	f.StringVar(&q.fleet, "fleet", "", "only events that name a game session of this fleet, by its id")
 	f.StringVar(&q.code, "code", "", "only events of this type, such as PlacementFulfilled")
-	f.IntVar(&q.last, "last", 0, "begin so many records before the end (default 1000; with --follow: 10)")
-	f.BoolVar(&q.follow, "follow", false, "wait for new events, until Ctrl-C")
+	f.IntVar(&q.last, "last", 0, "begin with so many earlier events (default 1000; with --follow: 10)")
+	f.BoolVarP(&q.follow, "follow", "f", false, "wait for new events, until Ctrl-C")
 	return command
 }
 
-// maxEvents is the limit of an answer, far more than the records that are asked for have.
-const maxEvents = 1_000_000
+// earlierLines is with how many earlier lines an output begins that is followed.
+const earlierLines = 10
 
 func (q *eventQuery) parameters() url.Values {
-	values := url.Values{}
 	last := q.last
 	switch {
+	case last > 0:
 	case q.follow:
-		values.Set("follow", "true")
-		if last == 0 {
-			last = 10
-		}
-	case last == 0:
+		last = earlierLines
+	default:
 		last = shownRecords
 	}
-	if !q.follow {
-		values.Set("limit", strconv.Itoa(maxEvents))
+	values := url.Values{"last": {strconv.Itoa(last)}}
+	if q.follow {
+		values.Set("follow", "true")
+	} else {
+		values.Set("limit", strconv.Itoa(last))
 	}
-	values.Set("last", strconv.Itoa(last))
 	return values
 }
 
 // showEvents writes events as they come. The end of ctx is no failure of a stream that is followed.
 func (o *operatorCall) showEvents(ctx context.Context, q *eventQuery) error {
-	if !o.asJSON {
-		if _, err := fmt.Fprintf(o.stdout, eventRow, "TIME", "EVENT", "OF", "DETAILS"); err != nil {
+	t := eventTable{operatorCall: o, eventQuery: q}
+	if q.follow {
+		if err := o.checkFleet(ctx, q.fleet); err != nil {
 			return err
 		}
+		return o.followLines(ctx, path("events"), q.parameters(), o.eventHeading, t.write)
 	}
-	write := func(line []byte) error { return o.writeEvent(q, line) }
-	if q.follow {
-		return o.followLines(ctx, path("events"), q.parameters(), write)
-	}
-	return o.get(ctx, path("events")+"?"+q.parameters().Encode(), func(from io.Reader) error {
-		return eachLine(from, write)
+	err := o.get(ctx, path("events")+"?"+q.parameters().Encode(), func(from io.Reader) error {
+		if err := o.eventHeading(); err != nil {
+			return err
+		}
+		return eachLine(from, t.write)
 	})
+	if err != nil || t.wrote {
+		return err
+	}
+	return o.checkFleet(ctx, q.fleet) // a deleted one can have events
+}
+
+// checkFleet returns the error for a fleet that the region does not have; nil if the caller may not know, and for "".
+func (o *operatorCall) checkFleet(ctx context.Context, id string) error {
+	if id == "" {
+		return nil
+	}
+	if err := o.ask(ctx, path("fleets", id, "computes")+"?limit=1", nil); isNotFound(err) {
+		return err
+	}
+	return nil
 }
 
 // A feedEvent is what is shown of an event. Source: FlexMatch developer guide, "FlexMatch matchmaking events", and
@@ -93,49 +118,111 @@ type feedEvent struct {
 			Type            string
 			PlacementID     string `json:"placementId"`
 			Reason, Message string
-			GameSessionArn  string `json:"gameSessionArn"`
-			GameSessionInfo struct {
-				GameSessionArn string `json:"gameSessionArn"`
-			} `json:"gameSessionInfo"`
-			Tickets []struct {
+			FleetID         string `json:"fleetId"`
+			Location        string
+			eventSession
+			GameSessionInfo eventSession `json:"gameSessionInfo"`
+			Tickets         []struct {
 				TicketID string `json:"ticketId"`
 			}
 		}
 	}
 }
 
-// eventRow has fixed widths, because a feed that is followed has no end.
-const eventRow = "%-20s  %-24s  %-24s  %s\n"
+type eventSession struct {
+	GameSessionArn string `json:"gameSessionArn"`
+	IPAddress      string `json:"ipAddress"`
+	Port           any    // a string in placement events, a number in matchmaking events
+}
 
-// writeEvent writes a line of the feed, if it was asked for.
-func (o *operatorCall) writeEvent(q *eventQuery, line []byte) error {
+// text returns a game session as people read it; "" for none.
+func (s eventSession) text() string {
+	if s.GameSessionArn == "" {
+		return ""
+	}
+	return shortID(s.GameSessionArn) + "  " + net.JoinHostPort(s.IPAddress, fmt.Sprint(s.Port))
+}
+
+// An eventTable writes events.
+type eventTable struct {
+	*operatorCall
+	*eventQuery
+	wrote bool // an event
+}
+
+// eventRow has fixed widths, because a feed that is followed has no end.
+const eventRow = "%-20s  %-21s  %-10s  %s\n"
+
+// eventHeading writes the names of the columns.
+func (o *operatorCall) eventHeading() error {
+	if o.asJSON {
+		return nil
+	}
+	_, err := fmt.Fprintf(o.stdout, eventRow, "TIME", "EVENT", "OF", "DETAILS")
+	return err
+}
+
+// write writes a line of the feed, if it was asked for.
+func (t *eventTable) write(line []byte) error {
 	var e feedEvent
 	if err := json.Unmarshal(line, &e); err != nil {
 		return fmt.Errorf("decode the answer: %w", err)
 	}
 	d := &e.Event.Detail
-	session := d.GameSessionArn + d.GameSessionInfo.GameSessionArn
-	if q.code != "" && d.Type != q.code || q.fleet != "" && !strings.Contains(session, "/"+q.fleet+"/") {
+	arn := d.GameSessionArn + d.GameSessionInfo.GameSessionArn
+	if t.code != "" && d.Type != t.code || t.fleet != "" && d.FleetID != t.fleet &&
+		!strings.Contains(arn, "/"+t.fleet+"/") {
 		return nil
 	}
-	if o.asJSON {
-		_, err := fmt.Fprintf(o.stdout, "%s\n", line)
+	t.wrote = true
+	if t.asJSON {
+		_, err := fmt.Fprintf(t.stdout, "%s\n", line)
 		return err
 	}
-	var of, details []string
+	var of []string
 	for _, arn := range e.Event.Resources {
-		of = append(of, arn[strings.LastIndexByte(arn, '/')+1:])
+		of = append(of, shortID(arn))
 	}
-	for _, word := range []string{d.PlacementID, session, d.Reason, d.Message} {
-		if word != "" {
-			details = append(details, word)
+	text := fmt.Sprintf(eventRow, cellText(e.Event.Time), d.Type, oneLine(briefIDs(strings.Join(of, ","))),
+		oneLine(e.details()))
+	_, err := fmt.Fprintln(t.stdout, strings.TrimRight(text, " \n"))
+	return err
+}
+
+// details returns what an event is about, and what happened to it: "ticket t: removed from matchmaking".
+func (e *feedEvent) details() string {
+	d := &e.Event.Detail
+	var about, happened, tickets []string
+	for _, t := range d.Tickets {
+		tickets = append(tickets, t.TicketID)
+	}
+	switch len(tickets) {
+	case 0:
+	case 1:
+		about = append(about, "ticket "+tickets[0])
+	default:
+		about = append(about, "tickets "+strings.Join(tickets, ", "))
+	}
+	if d.PlacementID != shortID(d.GameSessionArn) { // of a match, they are the same
+		about = append(about, d.PlacementID)
+	}
+	if d.Location != "" {
+		about = append(about, d.Location)
+	}
+	for _, text := range []string{d.eventSession.text(), d.GameSessionInfo.text(),
+		asClause(cmp.Or(d.Message, d.Reason))} {
+		if text != "" {
+			happened = append(happened, text)
 		}
 	}
-	for _, t := range d.Tickets {
-		details = append(details, "ticket "+t.TicketID)
+	parts := []string{strings.Join(about, ", "), strings.Join(happened, ", ")}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
+}
+
+// asClause returns a sentence in the form that it has after a colon.
+func asClause(sentence string) string {
+	if first, rest, ok := strings.Cut(sentence, " "); ok && first[1:] == strings.ToLower(first[1:]) {
+		sentence = strings.ToLower(first) + " " + rest
 	}
-	text := fmt.Sprintf(eventRow, cellText(e.Event.Time), d.Type, oneLine(strings.Join(of, ",")),
-		oneLine(strings.Join(details, ", ")))
-	_, err := fmt.Fprintln(o.stdout, strings.TrimRight(text, " \n"))
-	return err
+	return strings.TrimSuffix(sentence, ".")
 }

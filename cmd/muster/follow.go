@@ -40,7 +40,12 @@ func (e *refusedError) lasting() bool {
 func (o *operatorCall) follow(ctx context.Context, open func(started func()) (done bool, err error)) error {
 	opened, waiting := false, false
 	for {
-		done, err := open(func() { opened, waiting = true, false })
+		done, err := open(func() {
+			if waiting {
+				fmt.Fprintln(o.stderr, "muster: connected again")
+			}
+			opened, waiting = true, false
+		})
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -78,14 +83,21 @@ func isLocal(err error) bool {
 }
 
 // followLines passes the lines of a stream to write, in which each has its position. It continues after the last line
-// in the next stream, which may be that of the next run of the service, or of another node.
+// in the next stream, which may be that of the next run of the service, or of another node. It calls heading, which may
+// be nil, when the first stream has begun.
 func (o *operatorCall) followLines(
-	ctx context.Context, path string, values url.Values, write func(line []byte) error,
+	ctx context.Context, path string, values url.Values, heading func() error, write func(line []byte) error,
 ) error {
 	left, _ := strconv.Atoi(values.Get("limit")) // 0: no limit
 	return o.follow(ctx, func(started func()) (done bool, err error) {
 		err = o.get(ctx, path+"?"+values.Encode(), func(from io.Reader) error {
 			started()
+			if heading != nil {
+				if err := heading(); err != nil {
+					return &localError{err}
+				}
+				heading = nil
+			}
 			return eachLine(from, func(line []byte) error {
 				var at struct{ Position string }
 				if err := json.Unmarshal(line, &at); err != nil {

@@ -49,7 +49,7 @@ last line.`,
 			return q.showOutput(ctx, o, args[0])
 		}
 		if q.follow {
-			return o.followLines(ctx, path("logs"), q.parameters(), o.writeLogLine)
+			return o.followLines(ctx, path("logs"), q.parameters(), nil, o.writeLogLine)
 		}
 		return o.get(ctx, path("logs")+"?"+q.parameters().Encode(), func(from io.Reader) error {
 			return eachLine(from, o.writeLogLine)

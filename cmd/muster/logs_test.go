@@ -113,7 +113,7 @@ func TestFollow(t *testing.T) {
 			{"/v1/logs?after=7&follow=true", 503, "", false},
 			{"/v1/logs?after=7&follow=true", 200, two, true},
 			{"/v1/logs?after=9&follow=true", 200, "", true}}, exitOK, []string{one, two},
-			"connection lost: the service has ended the stream: connecting again"},
+			"connection lost: the service has ended the stream: connecting again\nmuster: connected again\n"},
 		{"log, with a limit", []string{"logs", "-f", "--json", "--limit", "2"}, []step{
 			{"/v1/logs?follow=true&limit=2", 200, one, false},
 			{"/v1/logs?after=7&follow=true&limit=1", 200, two, false}}, exitOK, []string{one, two}, "connection lost"},
@@ -132,6 +132,7 @@ func TestFollow(t *testing.T) {
 			{"/v1/audit?after=1-1&follow=true", 200, "", false}}, exitOK, []string{`{"position":"1-1"}` + "\n"},
 			"connection lost"},
 		{"events of a fleet", []string{"events", "--follow", "--last", "5", "--fleet", "f", "--json"}, []step{
+			{"/v1/fleets/f/computes?limit=1", 403, denied, false},
 			{"/v1/events?follow=true&last=5", 200, `{"position":"1.1"}` + "\n", false}}, exitOK, nil, ""},
 		{"what is no line", []string{"events", "--follow", "--json"}, []step{
 			{"/v1/events?follow=true&last=10", 200, "<html>\n", false}}, exitFailure, nil, "decode the answer"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/wire/arn"
 )
@@ -29,6 +30,22 @@ const (
 	placementDetailType   = "GameLift Queue Placement Event"
 	matchmakingDetailType = "GameLift Matchmaking Event"
 	capacityDetailType    = "Muster Capacity Event"
+)
+
+// Types are the types of all events.
+var Types = []string{
+	placementTypes[placement.Fulfilled], placementTypes[placement.Cancelled], placementTypes[placement.TimedOut],
+	placementTypes[placement.Failed], string(matchmaking.MatchmakingSearching),
+	string(matchmaking.PotentialMatchCreated), string(matchmaking.AcceptMatch),
+	string(matchmaking.AcceptMatchCompleted), string(matchmaking.MatchmakingSucceeded),
+	string(matchmaking.MatchmakingTimedOut), string(matchmaking.MatchmakingCancelled),
+	string(matchmaking.MatchmakingFailed), capacityShort, capacityRestored,
+}
+
+// Types of events that GameLift does not have.
+const (
+	capacityShort    = "muster.capacity.short"
+	capacityRestored = "muster.capacity.restored"
 )
 
 // An Origin is the region and the account of an event.
@@ -108,7 +125,7 @@ func (o Origin) placement(h head, p *placement.Placement) ([]byte, error) {
 
 // capacityDetail is the detail of a capacity event.
 type capacityDetail struct {
-	Type             string `json:"type"` // muster.capacity.short or muster.capacity.restored
+	Type             string `json:"type"` // capacityShort or capacityRestored
 	FleetID          string `json:"fleetId"`
 	Location         string `json:"location"`
 	DesiredInstances int32  `json:"desiredInstances"`
@@ -118,10 +135,10 @@ type capacityDetail struct {
 
 // capacity returns the event of a shortage of instances that begins or ends.
 func (o Origin) capacity(id string, a *catalog.Announcement) ([]byte, error) {
-	d := capacityDetail{Type: "muster.capacity.restored", FleetID: a.Fleet, Location: a.Location,
+	d := capacityDetail{Type: capacityRestored, FleetID: a.Fleet, Location: a.Location,
 		DesiredInstances: a.Desired, MissingInstances: a.Shortage.Missing, Reason: a.Shortage.Reason}
 	if d.MissingInstances > 0 {
-		d.Type = "muster.capacity.short"
+		d.Type = capacityShort
 	}
 	h := head{id: id, resource: arn.Fleet(o.Region, o.Account, a.Fleet)}
 	return o.envelope(h, capacityDetailType, format(a.At, seconds), d)
