@@ -85,11 +85,11 @@ func stepSentence(s *control.PlacementStep) string {
 	case placement.StepAttempt:
 		return "A game session was requested."
 	case placement.StepRefused:
-		return "Refused: " + cmp.Or(s.Text, "no server process was free") + "."
+		return "Refused" + because(cmp.Or(s.Text, "no server process was free")) + "."
 	case placement.StepEnded:
 		return "The game session ended before it was ACTIVE" + because(s.Text) + "."
 	case placement.StepWaiting:
-		return "It waits: " + cmp.Or(s.Text, "no location has a free server process") + "."
+		return "It waits" + because(cmp.Or(s.Text, "no location has a free server process")) + "."
 	case placement.StepFulfilled:
 		return "The game session is ACTIVE" + because(s.Text) + "."
 	case placement.StepCancelled:

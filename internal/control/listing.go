@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -60,7 +61,7 @@ type ListedSession struct {
 	CreatorID      string                  `json:"creatorId,omitempty"`
 	Properties     map[string]string       `json:"gameProperties,omitempty"`
 	Placement      string                  `json:"placementId,omitempty"`
-	Match          string                  `json:"matchId,omitempty"` // the last match that was backfilled
+	Match          string                  `json:"matchId,omitempty"` // that created it, or was backfilled last
 	Configuration  string                  `json:"matchmakingConfiguration,omitempty"`
 	CreationTime   time.Time               `json:"creationTime"`
 	EndTime        *time.Time              `json:"endTime,omitempty"`
@@ -302,12 +303,13 @@ func (l *listing) ended(ctx context.Context, at *listPosition, out *SessionList)
 }
 
 func (l *listing) describe(room fleet.RoomID, g *fleet.GameSession) ListedSession {
+	match, configuration := matchOf(g.MatchmakerData)
 	return ListedSession{
 		GameSessionArn: l.names.GameSessionARN(room, g.ID), FleetID: string(room.Fleet), Location: room.Location,
 		Name: g.Name, Status: g.Status, Reason: g.StatusReason, Compute: g.Host.Compute, IPAddress: g.IPAddress,
 		DNSName: g.DNSName, Port: g.Port, Players: g.Players(), Maximum: g.Maximum, CreatorID: g.CreatorID,
-		Properties: propertyMap(g.Properties), Placement: g.Placement, Match: g.Filled,
-		Configuration: ConfigurationOf(g.MatchmakerData),
+		Properties: propertyMap(g.Properties), Placement: g.Placement, Match: cmp.Or(g.Filled, match),
+		Configuration: configuration,
 		CreationTime:  g.Created.Time(), EndTime: momentTo(g.Ended),
 	}
 }

@@ -79,7 +79,7 @@ func (p *Plane) GetGameSessionLogUrl(ctx context.Context,
 		return nil, err
 	}
 	key := logs.KeyOf(string(room.Fleet), g.Host.Compute, g.Host.ID)
-	if err := p.findLog(ctx, key, in.GameSessionId, g); err != nil {
+	if err := p.findLog(ctx, room, key, in.GameSessionId, g); err != nil {
 		return nil, err
 	}
 	expires := p.cfg.Clock.Now().Add(logURLLife).Unix()
@@ -93,7 +93,9 @@ func (p *Plane) GetGameSessionLogUrl(ctx context.Context,
 func (p *Plane) ownURL() string { return "http" + strings.TrimPrefix(p.cfg.SDKEndpoint, "ws") }
 
 // findLog returns a NotFound fault unless there is a log for a game session.
-func (p *Plane) findLog(ctx context.Context, key logs.Key, id string, g *fleet.GameSession) error {
+func (p *Plane) findLog(
+	ctx context.Context, room fleet.RoomID, key logs.Key, id string, g *fleet.GameSession,
+) error {
 	switch {
 	case !g.HasEnded():
 		return notFound("Game session %s has not ended: it has no log yet. Its output can be read with "+
@@ -107,8 +109,36 @@ func (p *Plane) findLog(ctx context.Context, key logs.Key, id string, g *fleet.G
 	if p.cfg.Clock.Now().Sub(g.Ended.Time()) >= logs.Retention {
 		return notFound("The log of game session %s is not kept any more: it ended more than 14 days ago", id)
 	}
-	return notFound("There is no log of game session %s: its server process has not ended, or its agent has not "+
-		"uploaded the log yet, or it was not run by \"muster agent\"", id)
+	why, err := p.whyNoLog(ctx, room, g.Host)
+	if err != nil {
+		return err
+	}
+	return notFound("There is no log of game session %s: %s", id, why)
+}
+
+// Why there is no log of a process.
+const (
+	noAgent = "no agent has reported that it runs the server process; \"muster agent\" stores the logs of those that " +
+		"it runs"
+	notEnded    = "the server process has not ended; its output can be read with \"muster logs\""
+	notUploaded = "the agent of the server process has not uploaded it yet"
+	forgotten   = "the server process was not run by \"muster agent\", or its agent has not uploaded the log"
+)
+
+// whyNoLog returns why there is no log of a process. A few minutes after its end the process has no entry any more.
+func (p *Plane) whyNoLog(ctx context.Context, room fleet.RoomID, key fleet.ProcessKey) (string, error) {
+	return router.InRoom(ctx, p.Router, room, func(r *fleet.Room) string {
+		process, ok := r.Process(key)
+		switch {
+		case !ok:
+			return forgotten
+		case !process.Supervised && !process.Exited:
+			return noAgent
+		case process.Status != fleet.ProcessEnded:
+			return notEnded
+		}
+		return notUploaded
+	})
 }
 
 // hasLog reports whether a node has a log.
@@ -170,7 +200,7 @@ func (p *Plane) SessionLog(ctx context.Context, id string, q LogQuery) (*Process
 		return p.runningLog(ctx, room, g.Host, q)
 	}
 	key := logs.KeyOf(string(room.Fleet), g.Host.Compute, g.Host.ID)
-	if err := p.findLog(ctx, key, id, g); err != nil {
+	if err := p.findLog(ctx, room, key, id, g); err != nil {
 		return nil, err
 	}
 	return p.endedLog(room, key)
@@ -214,8 +244,11 @@ func (p *Plane) ProcessOutput(ctx context.Context, id string, q LogQuery) (*Proc
 	}
 	log, err := p.endedLog(room, logs.KeyOf(string(room.Fleet), process.Compute, id))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, notFound("There is no log of server process %s: its agent has not uploaded it yet, or it was not "+
-			"run by \"muster agent\"", id)
+		why, err := p.whyNoLog(ctx, room, process.ProcessKey)
+		if err != nil {
+			return nil, err
+		}
+		return nil, notFound("There is no log of server process %s: %s", id, why)
 	}
 	return log, err
 }

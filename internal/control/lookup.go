@@ -51,6 +51,8 @@ type LookupHit struct {
 	Title string `json:"title"`
 	Exact bool   `json:"exact"` // the text is its id, ARN, name or address
 	Path  string `json:"path"`  // of its page in the console
+	// Status is that of a game session; "" for other kinds.
+	Status fleet.GameSessionStatus `json:"status,omitempty"`
 }
 
 // A lookup is a search in progress.
@@ -127,7 +129,11 @@ func (l *lookup) full() bool { return len(l.others) > lookupHits }
 
 // match adds something with names, if the text is one of them or the beginning of one.
 func (l *lookup) match(kind, id, title, path string, names ...string) {
-	if l.kind != "" && l.kind != kind { // things of several kinds can have one name
+	l.matchHit(LookupHit{Kind: kind, ID: id, Title: title, Path: path}, names...)
+}
+
+func (l *lookup) matchHit(hit LookupHit, names ...string) {
+	if l.kind != "" && l.kind != hit.Kind { // things of several kinds can have one name
 		return
 	}
 	found := false
@@ -135,14 +141,15 @@ func (l *lookup) match(kind, id, title, path string, names ...string) {
 		switch {
 		case name == "":
 		case name == l.text || name == l.Text:
-			l.exact = append(l.exact, LookupHit{kind, id, title, true, path})
+			hit.Exact = true
+			l.exact = append(l.exact, hit)
 			return
 		case l.prefix && len(name) > len(l.text) && strings.EqualFold(name[:len(l.text)], l.text):
 			found = true
 		}
 	}
 	if found && !l.full() {
-		l.others = append(l.others, LookupHit{kind, id, title, false, path})
+		l.others = append(l.others, hit)
 	}
 }
 
@@ -260,7 +267,8 @@ func (l *lookup) session(room fleet.RoomID, g *fleet.GameSession) {
 	if title == "" {
 		title = g.ID
 	}
-	l.match(gameSessionKind, id, title, "/console/game-session?id="+url.QueryEscape(id), names...)
+	l.matchHit(LookupHit{Kind: gameSessionKind, ID: id, Title: title, Status: g.Status,
+		Path: "/console/game-session?id=" + url.QueryEscape(id)}, names...)
 }
 
 // hostPort joins a host and a port, with brackets around an IPv6 address.
@@ -347,7 +355,8 @@ func (l *lookup) inShards(ctx context.Context, views func() ([]*region.Machine, 
 		}
 	}
 	if player {
-		l.exact = append(l.exact, LookupHit{"player", l.text, l.text, true, playerPath(l.text)})
+		l.exact = append(l.exact, LookupHit{Kind: "player", ID: l.text, Title: l.text, Exact: true,
+			Path: playerPath(l.text)})
 	}
 	return nil
 }

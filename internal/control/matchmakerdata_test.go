@@ -13,3 +13,14 @@ func TestConfigurationOf(t *testing.T) {
 		}
 	}
 }
+
+func TestMatchOf(t *testing.T) {
+	for data, want := range map[string]string{
+		"": "", `{"matchId":7}`: "", `{"matchId":"m","matchmakingConfigurationArn":"duel"`: "m",
+		`{"teams":[],"matchId":"m"}`: "m",
+	} {
+		if got, _ := matchOf(data); got != want {
+			t.Errorf("%s: %q, want %q", data, got, want)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/logs"
 	"github.com/muster-gg/muster/internal/processes"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -286,6 +287,32 @@ func FuzzOutputQuestion(f *testing.F) {
 			t.Errorf("%q has opened a reader", data)
 		}
 	})
+}
+
+// TestNoLog names the reason why there is no log that applies.
+func TestNoLog(t *testing.T) {
+	w := newWorld(t, withLogs(t))
+	id := w.fleetAt("custom-a")
+	process := w.process(id, "c1", w.compute(id, "custom-a", "c1"), "p1")
+	session := w.active(id, nil, process)
+	process.ok(process.end())
+	want := func(reason string) {
+		t.Helper()
+		_, err := w.SessionLog(w.ctx, session, LogQuery{})
+		_, other := w.ProcessOutput(w.ctx, "p1", LogQuery{})
+		for _, err := range []error{err, other} {
+			if !fault.Is(err, fault.NotFound) || !strings.HasSuffix(err.Error(), ": "+reason) {
+				t.Errorf("%v, want %s", err, reason)
+			}
+		}
+	}
+	want(noAgent)
+	_, err := router.AskRoom[any](w.ctx, w.Router, w.room(id, "custom-a"),
+		fleet.ExitProcess{ProcessKey: fleet.ProcessKey{Compute: "c1", ID: "p1"}, Reason: fleet.ExitCrashed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(notUploaded)
 }
 
 // TestSeenLines: lines that are read again are returned once, also those of one time.

@@ -168,7 +168,7 @@ func step(s PlacementStep) string {
 		text += ": " + s.FleetID + " in " + s.Location
 	}
 	if s.Text != "" {
-		text += ": " + s.Text
+		text += ": " + strings.TrimSuffix(s.Text, ".") // messages of exceptions are sentences
 	}
 	return text + "."
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/matcher"
+	"github.com/muster-gg/muster/internal/placement"
 )
 
 // TestReasons checks the sentences about a ticket that is SEARCHING.
@@ -49,5 +50,21 @@ func TestReasons(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestReasonsOfPlacement: the text of a step, which may be a sentence, ends with one full stop.
+func TestReasonsOfPlacement(t *testing.T) {
+	t.Parallel()
+	trail := &PlacementTrail{Queue: "q", Status: placement.Pending, Steps: []PlacementStep{
+		{Kind: placement.StepRefused, FleetID: "f", Location: "l", Text: "Unable to reserve a process on fleet f."},
+		{Kind: placement.StepWaiting, Text: "no process is free"}}}
+	x := TicketExplanation{Ticket: "t", Placement: trail}
+	all := x.Reasons()
+	got := strings.Join(all[len(all)-1].Points, "\n")
+	want := string(placement.StepRefused) + ": f in l: Unable to reserve a process on fleet f.\n" +
+		string(placement.StepWaiting) + ": no process is free."
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
