@@ -32,7 +32,7 @@ func TestLogs(t *testing.T) {
 		{"?shard=three", "AKID", 400, `Parameter shard is \"three\"`},
 		{"?after=now", "AKID", 400, `Parameter after is \"now\"`},
 		{"?limit=0", "AKID", 400, `Parameter limit is \"0\"`},
-		{"?size=1", "AKID", 400, `The parameters are level, text, shard, after, limit, follow.`},
+		{"?size=1", "AKID", 400, `The parameters are level, text, shard, after, last, limit, follow.`},
 		{"", "AKGUEST", 403, `muster:LogRead`},
 	} {
 		status, body := w.ask("GET", "/v1/logs"+c.query, c.key)
@@ -52,15 +52,28 @@ func TestFollowLogs(t *testing.T) {
 		c.Lines = logring.New(c.Clock.Now())
 		log = slog.New(c.Lines.Wrap(slog.NewTextHandler(io.Discard, nil), slog.LevelInfo))
 	})
-	log.Info("before")
-	response := w.request(t.Context(), "GET", "/v1/logs?follow=true&after="+positionIn(w, 0), "AKID")
+	log.Warn("first")
+	log.Info("other")
+	log.Warn("before")
+	for query, want := range map[string][]string{
+		"after=" + positionIn(w, 1): {"other", "before"}, "last=2": {"other", "before"},
+		"last=2&level=warn": {"first", "before"}, "last=1&after=" + positionIn(w, 1): {"other", "before"},
+	} {
+		response := w.request(t.Context(), "GET", "/v1/logs?follow=true&"+query, "AKID")
+		defer response.Body.Close() //nolint:revive // at the end of the test
+		lines := bufio.NewScanner(response.Body)
+		for _, message := range want {
+			if !lines.Scan() || !strings.Contains(lines.Text(), `"msg":"`+message+`"`) {
+				t.Fatalf("%s: got %q, %v", query, lines.Text(), lines.Err())
+			}
+		}
+	}
+	response := w.request(t.Context(), "GET", "/v1/logs?follow=true&last=9&level=error", "AKID")
 	defer response.Body.Close()
 	lines := bufio.NewScanner(response.Body)
-	for _, message := range []string{"before", "after"} {
-		if !lines.Scan() || !strings.Contains(lines.Text(), `"msg":"`+message+`"`) {
-			t.Fatalf("got %q, %v", lines.Text(), lines.Err())
-		}
-		log.Info("after")
+	log.Error("after")
+	if !lines.Scan() || !strings.Contains(lines.Text(), `"msg":"after"`) {
+		t.Fatalf("got %q, %v", lines.Text(), lines.Err())
 	}
 	w.door.Stop()
 	for lines.Scan() { // ends

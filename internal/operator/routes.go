@@ -87,7 +87,7 @@ func (d *Handler) routes() []route {
 			with("since", "until", "user", "event", "key",
 				"resource", "address", "errors", "after", "limit", "follow"), 0},
 		{"GET /v1/logs", "LogRead", "", lines[logLine]((*Handler).logs).
-			with("level", "text", "shard", "after", "limit", "follow"), 0},
+			with("level", "text", "shard", "after", "last", "limit", "follow"), 0},
 		{"GET /v1/settings", "SettingsRead", "", answering((*Handler).allSettings), 0},
 		{"GET /v1/settings/sign-in", "SettingsRead", "", answering((*Handler).settings), 0},
 		{"PATCH /v1/settings/sign-in", "SettingsPut", "", taking(nil, (*Handler).changeSettings), 0},
