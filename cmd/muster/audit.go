@@ -57,8 +57,8 @@ given.`,
 	f.StringVar(&q.resource, "resource", "", "only resources with this text in their ARN")
 	f.StringVar(&q.address, "address", "", "only this address, or network such as 192.0.2.0/24")
 	f.BoolVar(&q.errors, "errors", false, "only failures")
-	f.BoolVar(&q.follow, "follow", false, "wait for new records, until Ctrl-C")
-	f.IntVar(&q.limit, "limit", 0, "maximum number of records (default 1000; with --follow or --json: none)")
+	f.BoolVarP(&q.follow, "follow", "f", false, "wait for new records, until Ctrl-C")
+	f.IntVar(&q.limit, "limit", 0, "maximum number of records (default 1000; with --follow or --json: no maximum)")
 	return command
 }
 

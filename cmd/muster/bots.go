@@ -364,14 +364,7 @@ func progress(s bots.Snapshot, elapsed time.Duration, rate float64, width int) s
 	return line + failures
 }
 
-// seconds formats a time with three digits.
-func seconds(s float64) string {
-	d := time.Duration(s * float64(time.Second))
-	if d < time.Second {
-		return d.Round(time.Millisecond).String()
-	}
-	return d.Round(10 * time.Millisecond).String()
-}
+func seconds(s float64) string { return shortDuration(time.Duration(s * float64(time.Second))) }
 
 // A botFailure is a failure with what to do.
 type botFailure struct {

@@ -58,7 +58,8 @@ func (a *app) addCompletion(c *cobra.Command) {
 			_ = c.RegisterFlagCompletionFunc(f.Name, complete) // fails for a flag that has one already
 		}
 	})
-	if _, arguments, _ := strings.Cut(c.Use, " "); strings.HasPrefix(arguments, "FLEET") && c.ValidArgsFunction == nil {
+	_, arguments, _ := strings.Cut(c.Use, " ")
+	if strings.HasPrefix(strings.TrimPrefix(arguments, "["), "FLEET") && c.ValidArgsFunction == nil {
 		c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) (
 			[]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {

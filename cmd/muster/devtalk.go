@@ -309,7 +309,11 @@ func about(kind, format string) func(*spokenLine) sentence {
 			if name := line.text["name"]; key == "game_session" && name != "" {
 				text = fmt.Sprintf("%s (%s)", text, name)
 			}
-			what = strings.ReplaceAll(what, "{"+key+"}", text)
+			key = "{" + key + "}"
+			if text == "1" {
+				what = strings.NewReplacer(key+" players", "1 player", key+" tickets", "1 ticket").Replace(what)
+			}
+			what = strings.ReplaceAll(what, key, text)
 		}
 		return sentence{kind: kind, what: what}
 	}
@@ -388,15 +392,26 @@ func callOf(what, result, who string, failed bool) sentence {
 	return sentence{kindCall, text, failed}
 }
 
-// shortDuration rounds a duration for people.
+// shortDuration rounds a duration for people: 410 ms, 6.9 s, 4 m 59 s, 2 h 3 m, 3 d 4 h.
 func shortDuration(d time.Duration) string {
+	const day = 24 * time.Hour
+	two := func(unit, below time.Duration, names string) string {
+		d = d.Round(below)
+		return fmt.Sprintf("%d %c %d %c", d/unit, names[0], d%unit/below, names[1])
+	}
 	switch {
+	case d == 0:
+		return "0 s"
 	case d < time.Millisecond:
 		return "<1 ms"
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < time.Minute:
+	case d < time.Minute-50*time.Millisecond:
 		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour-time.Second/2:
+		return two(time.Minute, time.Second, "ms")
+	case d < day-time.Minute/2:
+		return two(time.Hour, time.Minute, "hm")
 	}
-	return d.Round(time.Second).String()
+	return two(day, time.Hour, "dh")
 }

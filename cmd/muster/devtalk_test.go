@@ -63,9 +63,11 @@ func TestTalk(t *testing.T) {
 		{"game session created", with("address", "127.0.0.1:7", "max_players", 4),
 			"session  gs-1 (S) created at 127.0.0.1:7, for 4 players"},
 		{"game session ended", with("reason", "FORCE_TERMINATED", "took", 3*time.Minute),
-			"session  gs-1 (S) is TERMINATED: FORCE_TERMINATED  3m0s"},
+			"session  gs-1 (S) is TERMINATED: FORCE_TERMINATED  3 m 0 s"},
 		{"player joined", with("player", "ada\x1b[2J", "players", 1, "max_players", 4),
 			"player   ada [2J joined gs-1 (S): 1 of 4 players"},
+		{"player joined", with("player", "ada", "players", 1, "max_players", 1),
+			"player   ada joined gs-1 (S): 1 of 1 player"},
 		{"player slot timed out", with("player", "ada"), "player   ada did not come: the slot in gs-1 (S) is free"},
 		{"server process ended", []any{"process", "3281758d-6de8-4d4b-8fd9-b653f543563c", "compute", "c",
 			"reason", "it crashed", "failed", true},
@@ -179,6 +181,19 @@ func TestPalette(t *testing.T) {
 	} {
 		if got := (&app{environ: c.environ}).paletteOf(c.to); got.on != c.want {
 			t.Errorf("%v: %v", c.environ, got)
+		}
+	}
+}
+
+func TestShortDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 s", time.Microsecond: "<1 ms", 410 * time.Millisecond: "410 ms", 6870 * time.Millisecond: "6.9 s",
+		59940 * time.Millisecond: "59.9 s", 59960 * time.Millisecond: "1 m 0 s", 299 * time.Second: "4 m 59 s",
+		time.Hour - time.Millisecond: "1 h 0 m", 123*time.Minute + time.Second: "2 h 3 m",
+		24*time.Hour - time.Second: "1 d 0 h", 76 * time.Hour: "3 d 4 h",
+	} {
+		if got := shortDuration(d); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
 		}
 	}
 }

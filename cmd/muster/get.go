@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster/internal/control"
@@ -69,9 +71,9 @@ needs attention, and what changed in the last 10 minutes.`,
 			return errors.New("decode the answer: it is empty")
 		}
 		return o.show(v, func(to io.Writer) {
-			row(to, "game sessions", fmt.Sprintf("%d, %d of them ACTIVATING", v.GameSessions, v.Activating))
+			row(to, "game sessions", sessionsText(v.Overview))
 			row(to, "player sessions", fmt.Sprintf("%d of %d", v.Players, v.MaximumPlayers))
-			row(to, "server processes", fmt.Sprintf("%d on %s, %d of them free", v.Processes,
+			row(to, "server processes", fmt.Sprintf("%d on %s, of which %d free", v.Processes,
 				counted(v.Computes, "compute"), v.FreeProcesses))
 			row(to, "placements", waitText(v.PendingPlacements, v.OldestPlacementMS))
 			row(to, "tickets", waitText(v.WaitingTickets, v.OldestTicketMS))
@@ -88,6 +90,14 @@ needs attention, and what changed in the last 10 minutes.`,
 	})
 }
 
+// sessionsText returns a number of game sessions with those that are not ACTIVE yet.
+func sessionsText(o *control.Overview) string {
+	if o.Activating == 0 {
+		return strconv.Itoa(o.GameSessions)
+	}
+	return fmt.Sprintf("%d, of which %d ACTIVATING", o.GameSessions, o.Activating)
+}
+
 func waitText(n int, oldestMS int64) string {
 	if n == 0 {
 		return "none waits"
@@ -95,7 +105,7 @@ func waitText(n int, oldestMS int64) string {
 	return fmt.Sprintf("%d waiting, the oldest for %s", n, msText(oldestMS))
 }
 
-func msText(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
+func msText(ms int64) string { return shortDuration(time.Duration(ms) * time.Millisecond) }
 
 func (a *app) getSessionsCommand() *cobra.Command {
 	query := url.Values{}
@@ -126,13 +136,18 @@ with --since those that ended within that time.`,
 		if err != nil {
 			return err
 		}
+		if len(all.GameSessions) == 0 {
+			if err := o.checkFleet(ctx, query.Get("fleet")); err != nil {
+				return err
+			}
+		}
 		all.GameSessions = all.GameSessions[:min(len(all.GameSessions), limit)]
 		return o.show(all, func(to io.Writer) {
 			o.line(to, cells{"STATUS", "PLAYERS", "ADDRESS", "GAME SESSION", "NAME"}, "CREATED", "ENDED", "REASON",
 				"FLEET", "LOCATION", "COMPUTE", "CREATOR", "PLACEMENT", "MATCH", "ARN")
 			for _, g := range all.GameSessions {
 				o.line(to, cells{string(g.Status), fmt.Sprintf("%d/%d", g.Players, g.Maximum),
-					net.JoinHostPort(g.IPAddress, strconv.Itoa(int(g.Port))), shortID(g.GameSessionArn), g.Name},
+					hostPort(g.IPAddress, g.Port), shortID(g.GameSessionArn), g.Name},
 					g.CreationTime, g.EndTime, g.Reason, g.FleetID, g.Location, g.Compute, g.CreatorID, g.Placement,
 					g.Match, g.GameSessionArn)
 			}
@@ -156,6 +171,14 @@ with --since those that ended within that time.`,
 	return command
 }
 
+// hostPort returns an address; "" without a host.
+func hostPort(host string, port int32) string {
+	if host == "" {
+		return ""
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}
+
 // shortID returns the last part of an ARN, which is the id: it fits into a terminal.
 func shortID(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
@@ -165,19 +188,37 @@ func (o *operatorCall) pages(
 	ctx context.Context, path string, query url.Values, limit int,
 	ask func(path string) (next string, n int, err error),
 ) error {
+	return o.pagesOf(ctx, []string{path}, query, limit, func(_ int, path string) (string, int, error) {
+		return ask(path)
+	})
+}
+
+// pagesOf is pages of several lists, one after the other. ask gets the index of the list.
+func (o *operatorCall) pagesOf(
+	ctx context.Context, paths []string, query url.Values, limit int,
+	ask func(list int, path string) (next string, n int, err error),
+) error {
 	if limit < 1 {
 		return &misuseError{fmt.Errorf("--limit is %d: must be at least 1", limit)}
 	}
-	for {
-		next, n, err := ask(path + "?" + query.Encode())
-		if err == nil && (n > limit || n == limit && next != "") {
-			fmt.Fprintf(o.stderr, "There are more than %d: give --limit.\n", limit)
+	for i, path := range paths {
+		query.Del("after")
+		for {
+			next, n, err := ask(i, path+"?"+query.Encode())
+			if err != nil || ctx.Err() != nil {
+				return errors.Join(err, ctx.Err())
+			}
+			if n > limit || n == limit && next != "" {
+				fmt.Fprintf(o.stderr, "There are more than %d: give --limit.\n", limit)
+				return nil
+			}
+			if next == "" {
+				break
+			}
+			query.Set("after", next)
 		}
-		if err != nil || next == "" || n >= limit || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
-		}
-		query.Set("after", next)
 	}
+	return nil
 }
 
 func (a *app) getPlayerCommand() *cobra.Command {
@@ -193,61 +234,100 @@ tickets that have not ended.`,
 			return err
 		}
 		return o.show(p, func(to io.Writer) {
-			o.line(to, cells{"CREATED", "STATUS", "GAME SESSION OR TICKET"}, "PLAYER SESSION", "CONFIGURATION",
-				"ACCEPTED", "EXPIRES", "ENDED", "FLEET", "LOCATION", "GAME SESSION ARN")
+			o.line(to, cells{"CREATED", "STATUS", "ADDRESS", "PLAYER SESSION", "GAME SESSION OR TICKET"},
+				"CONFIGURATION", "ACCEPTED", "EXPIRES", "ENDED", "FLEET", "LOCATION", "GAME SESSION ARN")
 			for _, s := range p.PlayerSessions {
-				o.line(to, cells{s.CreationTime, string(s.Status), shortID(s.GameSessionArn)}, s.PlayerSessionID, "",
-					s.AcceptTime, s.ExpireTime, s.EndTime, s.FleetID, s.Location, s.GameSessionArn)
+				o.line(to, cells{s.CreationTime, string(s.Status), hostPort(s.IPAddress, s.Port), s.PlayerSessionID,
+					shortID(s.GameSessionArn)}, "", s.AcceptTime, s.ExpireTime, s.EndTime, s.FleetID, s.Location,
+					s.GameSessionArn)
 			}
 			for _, t := range p.Tickets {
-				o.line(to, cells{t.StartTime, string(t.Status), "ticket " + t.TicketID}, "", t.Configuration, "", "",
-					t.EndTime, "", "", "")
+				o.line(to, cells{t.StartTime, string(t.Status), "", "", "ticket " + t.TicketID}, t.Configuration, "",
+					"", t.EndTime, "", "", "")
 			}
 		})
 	})
 }
 
-// listing returns a command that lists rows of a queue or configuration, with its flags.
+// listing returns a command that lists the rows of a queue or configuration, or of all that names returns, with its
+// flags.
 func (a *app) listing(
-	h help, show func(ctx context.Context, o *operatorCall, name string, q url.Values, limit int) error,
+	h help, names func(ctx context.Context, o *operatorCall) ([]string, error),
+	show func(ctx context.Context, o *operatorCall, names []string, q url.Values, limit int) error,
 ) *cobra.Command {
 	var status string
 	var limit int
-	command := a.viewCommand(h, cobra.ExactArgs(1), func(ctx context.Context, o *operatorCall, args []string) error {
+	command := a.viewCommand(h, cobra.MaximumNArgs(1), func(ctx context.Context, o *operatorCall, args []string) (
+		err error) {
 		q := url.Values{}
 		if status != "" {
 			q.Set("status", status)
 		}
-		return show(ctx, o, args[0], q, limit)
+		if len(args) == 0 {
+			if args, err = names(ctx, o); err != nil {
+				return err
+			}
+		}
+		return show(ctx, o, args, q, limit)
 	})
 	command.Flags().StringVar(&status, "status", "", "only those in a status, such as FAILED")
 	command.Flags().IntVar(&limit, "limit", 100, "maximum number of rows")
 	return command
 }
 
+// pathsOf returns the paths of the lists of things.
+func pathsOf(kind string, names []string, list string) (paths []string) {
+	for _, name := range names {
+		paths = append(paths, path(kind, name, list))
+	}
+	return paths
+}
+
+func queueNames(ctx context.Context, o *operatorCall) ([]string, error) {
+	return rowsOf(ctx, gamelift.NewDescribeGameSessionQueuesPaginator(o.gamelift(), nil),
+		func(page *gamelift.DescribeGameSessionQueuesOutput) (names []string) {
+			for _, q := range page.GameSessionQueues {
+				names = append(names, aws.ToString(q.Name))
+			}
+			return names
+		})
+}
+
+func configurationNames(ctx context.Context, o *operatorCall) ([]string, error) {
+	return rowsOf(ctx, gamelift.NewDescribeMatchmakingConfigurationsPaginator(o.gamelift(), nil),
+		func(page *gamelift.DescribeMatchmakingConfigurationsOutput) (names []string) {
+			for _, c := range page.Configurations {
+				names = append(names, aws.ToString(c.Name))
+			}
+			return names
+		})
+}
+
 func (a *app) getPlacementsCommand() *cobra.Command {
 	return a.listing(help{
-		use:     "placements QUEUE",
-		short:   "List the placements of a queue that are in memory",
-		example: `  muster get placements ranked --status FAILED`,
-	}, func(ctx context.Context, o *operatorCall, name string, q url.Values, limit int) error {
+		use:   "placements [QUEUE]",
+		short: "List the placements of a queue, or of all, that are in memory",
+		example: `  muster get placements --status FAILED
+  muster get placements ranked`,
+	}, queueNames, func(ctx context.Context, o *operatorCall, names []string, q url.Values, limit int) error {
 		all := control.PlacementList{Placements: []control.PlacementRow{}}
-		err := o.pages(ctx, path("queues", name, "placements"), q, limit, func(path string) (string, int, error) {
-			var page control.PlacementList
-			err := o.ask(ctx, path, &page)
-			all.Placements = append(all.Placements, page.Placements...)
-			return page.NextToken, len(all.Placements), err
-		})
+		err := o.pagesOf(ctx, pathsOf("queues", names, "placements"), q, limit,
+			func(_ int, path string) (string, int, error) {
+				var page control.PlacementList
+				err := o.ask(ctx, path, &page)
+				all.Placements = append(all.Placements, page.Placements...)
+				return page.NextToken, len(all.Placements), err
+			})
 		if err != nil {
 			return err
 		}
 		all.Placements = all.Placements[:min(len(all.Placements), limit)]
 		return o.show(all, func(to io.Writer) {
-			o.line(to, cells{"STARTED", "STATUS", "AGE", "PLACEMENT", "FLEET", "LOCATION", "REASON"}, "ENDED",
+			o.line(to, cells{"STARTED", "STATUS", "AGE", "PLACEMENT", "QUEUE", "LOCATION", "REASON"}, "FLEET", "ENDED",
 				"ATTEMPT", "MATCH", "GAME SESSION")
 			for _, p := range all.Placements {
-				o.line(to, cells{p.StartTime, string(p.Status), msText(p.AgeMS), p.PlacementID, p.FleetID, p.Location,
-					p.Reason}, p.EndTime, p.Attempt, p.Match, p.GameSession)
+				o.line(to, cells{p.StartTime, string(p.Status), msText(p.AgeMS), p.PlacementID, p.Queue, p.Location,
+					p.Reason}, p.FleetID, p.EndTime, p.Attempt, p.Match, p.GameSession)
 			}
 		})
 	})
@@ -255,27 +335,29 @@ func (a *app) getPlacementsCommand() *cobra.Command {
 
 func (a *app) getTicketsCommand() *cobra.Command {
 	return a.listing(help{
-		use:     "tickets CONFIGURATION",
-		short:   "List the tickets of a matchmaking configuration that are in memory",
-		example: `  muster get tickets duel --status SEARCHING`,
-	}, func(ctx context.Context, o *operatorCall, name string, q url.Values, limit int) error {
+		use:   "tickets [CONFIGURATION]",
+		short: "List the tickets of a matchmaking configuration, or of all, that are in memory",
+		example: `  muster get tickets --status SEARCHING
+  muster get tickets duel`,
+	}, configurationNames, func(ctx context.Context, o *operatorCall, names []string, q url.Values, limit int) error {
 		all := control.TicketList{Tickets: []control.TicketRow{}}
-		err := o.pages(ctx, path("configurations", name, "tickets"), q, limit, func(path string) (string, int, error) {
-			var page control.TicketList
-			err := o.ask(ctx, path, &page)
-			all.Tickets = append(all.Tickets, page.Tickets...)
-			return page.NextToken, len(all.Tickets), err
-		})
+		err := o.pagesOf(ctx, pathsOf("configurations", names, "tickets"), q, limit,
+			func(_ int, path string) (string, int, error) {
+				var page control.TicketList
+				err := o.ask(ctx, path, &page)
+				all.Tickets = append(all.Tickets, page.Tickets...)
+				return page.NextToken, len(all.Tickets), err
+			})
 		if err != nil {
 			return err
 		}
 		all.Tickets = all.Tickets[:min(len(all.Tickets), limit)]
 		return o.show(all, func(to io.Writer) {
-			o.line(to, cells{"STARTED", "STATUS", "AGE", "TICKET", "PLAYERS", "MESSAGE"}, "ENDED", "BACKFILL", "MATCH",
-				"GAME SESSION")
+			o.line(to, cells{"STARTED", "STATUS", "AGE", "TICKET", "CONFIGURATION", "PLAYERS", "MESSAGE"}, "ENDED",
+				"BACKFILL", "MATCH", "GAME SESSION")
 			for _, t := range all.Tickets {
-				o.line(to, cells{t.StartTime, string(t.Status), msText(t.AgeMS), t.TicketID, t.Players, t.Message},
-					t.EndTime, t.Backfill, t.Match, t.GameSession)
+				o.line(to, cells{t.StartTime, string(t.Status), msText(t.AgeMS), t.TicketID, t.Configuration,
+					t.Players, t.Message}, t.EndTime, t.Backfill, t.Match, t.GameSession)
 			}
 		})
 	})
@@ -295,9 +377,9 @@ characters), an address with or without its port, or the id of a player.`,
 			return err
 		}
 		return o.show(found, func(to io.Writer) {
-			o.line(to, cells{"KIND", "TITLE", "ID"}, "EXACT", "CONSOLE")
+			o.line(to, cells{"KIND", "STATUS", "TITLE", "ID"}, "EXACT", "CONSOLE")
 			for _, h := range found.Hits {
-				o.line(to, cells{h.Kind, h.Title, h.ID}, h.Exact, h.Path)
+				o.line(to, cells{h.Kind, string(h.Status), h.Title, h.ID}, h.Exact, h.Path)
 			}
 			if found.Partial {
 				row(to, "(there may be more: give more of the text)")

@@ -52,7 +52,7 @@ func TestGet(t *testing.T) {
 		{"get locations", exitOK, []string{"LOCATION", location}, "ARN"},
 		{"get locations -o wide", exitOK, []string{"ARN", location, ":location/"}, "{"},
 		{"get locations --json", exitOK, []string{`"locationName":"` + location + `"`}, "ARN"},
-		{"get queues", exitOK, []string{"ranked", "1m30s", "1"}, "fleet/"},
+		{"get queues", exitOK, []string{"ranked", "1 m 30 s", "1"}, "fleet/"},
 		{"get queues -o wide", exitOK, []string{"ranked", *queue.GameSessionQueueArn, "fleet/" + fleet}, "{"},
 		{"get queues -o json", exitOK, []string{`"timeoutInSeconds":90,"destinations":["arn:`}, "TIMEOUT"},
 		{"get overview -o json", exitOK, []string{`"region":"`}, "server processes"},
@@ -122,6 +122,31 @@ func TestGetPages(t *testing.T) {
 			t.Errorf("--limit %s: %+v", c.limit, got)
 		}
 	}
+}
+
+// TestGetOfAll lists the tickets, placements and processes of all configurations, queues and fleets.
+func TestGetOfAll(t *testing.T) {
+	s := mustertest.Start(t)
+	environ := rootEnviron(s)
+	for _, name := range []string{"pc-a", "pc-b"} {
+		on := s.Compute(s.Fleet("custom-"+name), "custom-"+name, name)
+		on.ProcessID = "p-" + name
+		s.Launch(on, 7777)
+	}
+	for _, queue := range []string{"duel", "ranked"} {
+		mustertest.Call(s, s.Client.CreateGameSessionQueue, &gamelift.CreateGameSessionQueueInput{Name: &queue})
+		mustertest.Call(s, s.Client.StartGameSessionPlacement, &gamelift.StartGameSessionPlacementInput{
+			PlacementId: new("of-" + queue), GameSessionQueueName: &queue, MaximumPlayerSessionCount: new(int32(2))})
+	}
+	expect(t, environ, exitOK, []string{"get", "processes"}, "p-pc-a", "p-pc-b")
+	expect(t, environ, exitOK, []string{"get", "processes", "-o", "json"}, `{"computes":[{"fleetId":"fleet-`)
+	expect(t, environ, exitOK, []string{"get", "placements"}, "of-duel", "of-ranked")
+	got := expect(t, environ, exitOK, []string{"get", "placements", "--limit", "1"}, "of-duel")
+	if strings.Contains(got.stdout, "of-ranked") || got.stderr != "There are more than 1: give --limit.\n" {
+		t.Errorf("%+v", got)
+	}
+	expect(t, environ, exitOK, []string{"get", "tickets", "-o", "json"}, `{"tickets":[]}`)
+	expect(t, environ, exitFailure, []string{"get", "sessions", "--fleet", "fleet-none"}, "NotFoundException: ")
 }
 
 // TestGetOfAnEmptyRegion: lists are empty, not null.

@@ -174,12 +174,16 @@ func (a *app) getComputesCommand() *cobra.Command {
 	return command
 }
 
+func fleetIDs(ctx context.Context, client *gamelift.Client) ([]string, error) {
+	return rowsOf(ctx, gamelift.NewListFleetsPaginator(client, nil),
+		func(page *gamelift.ListFleetsOutput) []string { return page.FleetIds })
+}
+
 // computeRows lists the computes of a fleet, or of all fleets that are not deleted.
 func computeRows(ctx context.Context, client *gamelift.Client, fleet, location string) ([]computeRow, error) {
 	fleets, err := []string{fleet}, error(nil)
 	if fleet == "" {
-		fleets, err = rowsOf(ctx, gamelift.NewListFleetsPaginator(client, nil),
-			func(page *gamelift.ListFleetsOutput) []string { return page.FleetIds })
+		fleets, err = fleetIDs(ctx, client)
 	}
 	all := []computeRow{}
 	for _, id := range fleets {
@@ -263,7 +267,7 @@ func (a *app) getQueuesCommand() *cobra.Command {
 			o.line(to, cells{"QUEUE", "TIMEOUT", "DESTINATIONS", "LATENCY POLICIES"}, "NOTIFIES",
 				"DESTINATION ARNS", "ARN")
 			for _, q := range queues {
-				o.line(to, cells{q.Name, (time.Duration(q.Timeout) * time.Second).String(), len(q.Destinations),
+				o.line(to, cells{q.Name, shortDuration(time.Duration(q.Timeout) * time.Second), len(q.Destinations),
 					q.Policies}, q.Target, q.Destinations, q.Arn)
 			}
 		})

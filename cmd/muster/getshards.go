@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -69,11 +68,11 @@ snapshot with the last record that it includes.`,
 			for _, s := range list.Shards {
 				var p50, p99, upTo, age, size any = "", "", "", "", ""
 				if t := s.Append; t != nil {
-					p50, p99 = fmt.Sprintf("%.2fms", t.P50), fmt.Sprintf("%.2fms", t.P99)
+					p50, p99 = fmt.Sprintf("%.2f ms", t.P50), fmt.Sprintf("%.2f ms", t.P99)
 				}
 				if n := s.Snapshot; n != nil {
 					upTo, size = n.Last, n.Bytes
-					age = a.time().Now().Sub(n.Time).Round(time.Second).String()
+					age = shortDuration(a.time().Now().Sub(n.Time))
 				}
 				o.line(to, cells{s.Number, s.Owner, s.Last, s.Lag, p50, p99, upTo, age}, s.Bytes, size, s.Problem)
 			}

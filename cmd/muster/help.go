@@ -18,6 +18,36 @@ const (
 // errHelp ends a command that has only shown its help, with success.
 var errHelp = errors.New("help is shown")
 
+// helpCommand returns the command for the help of another one. Cobra's prints the whole help for an unknown name.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Show the help of a command", Long: "Show the help of a command.",
+		Example: "  muster help get sessions", GroupID: "tools",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (
+			found []cobra.Completion, _ cobra.ShellCompDirective) {
+			if of, left, err := root.Find(args); err == nil && len(left) == 0 {
+				for _, child := range of.Commands() {
+					if child.IsAvailableCommand() {
+						found = append(found, cobra.CompletionWithDesc(child.Name(), child.Short))
+					}
+				}
+			}
+			return found, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			of, left, err := root.Find(args)
+			if err == nil && of.HasSubCommands() && len(left) > 0 {
+				return unknownCommand(of, left)
+			}
+			if err != nil {
+				return &misuseError{err}
+			}
+			of.InitDefaultHelpFlag() // otherwise its help lacks --help
+			return of.Help()
+		},
+	}
+}
+
 // A flagGroup is a part of a short help.
 type flagGroup struct{ title, flags string }
 

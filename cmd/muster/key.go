@@ -81,7 +81,9 @@ func (a *app) keyListCommand() *cobra.Command {
 	var user string
 	command := a.showCommand(help{
 		use: "ls", short: "List access keys",
-		long:    "List access keys with the time of their last use, to the hour.",
+		long: `List access keys. NARROWED BY are policies of the key itself: it may do what both its owner
+and they allow. "muster user show OWNER" has what the owner may do. LAST USED is the hour
+of the last use.`,
 		example: "  muster key ls\n  muster key ls --user ada",
 	}, cobra.NoArgs, func(ctx context.Context, o *operatorCall, _ []string) error {
 		target := path("keys")
@@ -93,18 +95,26 @@ func (a *app) keyListCommand() *cobra.Command {
 			return fmt.Errorf("list the access keys: %w", err)
 		}
 		return o.show(list, func(to io.Writer) {
-			row(to, "ID", "OWNER", "STATUS", "NAME", "POLICIES", "CREATED", "EXPIRES", "LAST USED")
+			row(to, "ID", "OWNER", "STATUS", "NAME", "NARROWED BY", "CREATED", "EXPIRES", "LAST USED")
 			for _, k := range list.Keys {
 				policies := k.Policies
 				if len(k.Document) > 0 {
 					policies = append(policies, "(of the key)")
 				}
-				row(to, k.ID, k.Owner, k.Status, k.Name, policies, k.Created, k.Expires, k.LastUsed)
+				row(to, k.ID, k.Owner, k.Status, k.Name, policies, k.Created, k.Expires, hourOf(k.LastUsed))
 			}
 		})
 	})
 	command.Flags().StringVar(&user, "user", "", "only the keys of this user")
 	return command
+}
+
+// hourOf returns an hour, which the service stores, without minutes that look exact.
+func hourOf(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15h")
 }
 
 func (a *app) keyStatusCommand(active bool) *cobra.Command {

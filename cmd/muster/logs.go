@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +21,8 @@ import (
 type logQuery struct {
 	level, text string
 	shard       int // -1: any
-	limit       int // 0: not given
+	last        int // 0: not given
+	limit       int // 0: not given; with follow the output ends after so many lines
 	follow      bool
 	tail        int64 // bytes; 0: not given
 }
@@ -32,7 +33,8 @@ func (a *app) logsCommand() *cobra.Command {
 		use:   "logs [GAME-SESSION | PROCESS]",
 		short: "Show the newest lines of a node's log, or the output of a process",
 		long: `Show the newest lines of the log of the node that answers, oldest first. A node
-keeps its last 10,000 lines. --json prints them as JSON, one per line.
+keeps its last 10,000 lines. --json prints them as JSON, one per line; on a terminal,
+lines without it have the first part of long ids only.
 
 With a game session or a server process, show the output of the process, if
 "muster agent" runs it: the newest lines while it runs, and all that was kept
@@ -45,6 +47,9 @@ last line.`,
   muster logs --text "fleet-833dfe46" --follow
   muster logs -f arn:aws:gamelift:us-west-2::gamesession/fleet-1234/custom-lab/gsess-5678`,
 	}, cobra.MaximumNArgs(1), func(ctx context.Context, o *operatorCall, args []string) error {
+		if q.last < 0 {
+			return &misuseError{fmt.Errorf("--last is %d: must be a number from 1", q.last)}
+		}
 		if len(args) == 1 {
 			return q.showOutput(ctx, o, args[0])
 		}
@@ -61,7 +66,9 @@ last line.`,
 	f.IntVar(&q.shard, "shard", -1, "only lines of this shard")
 	f.BoolVarP(&q.follow, "follow", "f", false, "wait for new lines, until Ctrl-C")
 	f.Int64Var(&q.tail, "tail", 0, "maximum bytes of earlier lines of a process that runs (default 65536)")
-	f.IntVar(&q.limit, "limit", 0, "maximum number of lines (default 1000; with --follow: none)")
+	f.IntVar(&q.last, "last", 0, "begin with so many earlier lines (default 1000; with --follow: 10)")
+	f.IntVar(&q.limit, "limit", 0, "maximum number of lines")
+	_ = f.MarkHidden("limit") // the name of --last in earlier releases
 	return command
 }
 
@@ -76,15 +83,17 @@ func (q *logQuery) parameters() url.Values {
 	set("level", q.level, q.level != "")
 	set("text", q.text, q.text != "")
 	set("shard", strconv.Itoa(q.shard), q.shard != -1)
-	set("limit", strconv.Itoa(q.limit), q.limit != 0)
+	set("limit", strconv.Itoa(cmp.Or(q.limit, q.last)), q.limit != 0 || q.last != 0 && !q.follow)
+	set("last", strconv.Itoa(cmp.Or(q.last, earlierLines)), q.follow && (q.limit == 0 || q.last != 0))
 	set("follow", "true", q.follow)
 	return values
 }
 
 // showOutput shows the output of a process, or of that of a game session.
 func (q *logQuery) showOutput(ctx context.Context, o *operatorCall, id string) error {
-	if q.level != "" || q.text != "" || q.shard != -1 || q.limit != 0 {
-		return &misuseError{errors.New("--level, --text, --shard and --limit are for the log of a node")}
+	if q.level != "" || q.text != "" || q.shard != -1 || q.limit != 0 || q.last != 0 {
+		return &misuseError{errors.New("--level, --text, --shard and --last are for the log of a node: of a process " +
+			"use --tail with a number of bytes")}
 	}
 	values := url.Values{}
 	if q.follow {
@@ -173,7 +182,7 @@ func (o *operatorCall) writeLogLine(line []byte) error {
 	text := string(line)
 	if !o.asJSON {
 		var err error
-		if text, err = logText(line); err != nil {
+		if text, err = logText(line, isTerminal(o.stdout)); err != nil {
 			return fmt.Errorf("decode the answer: %w", err)
 		}
 	}
@@ -181,15 +190,24 @@ func (o *operatorCall) writeLogLine(line []byte) error {
 	return err
 }
 
-// logText returns a line as people read it: time, level, message, and name=value of the rest.
-func logText(line []byte) (string, error) {
+// logText returns a line as people read it: time, level, message, and name=value of the rest. A brief line fits a
+// terminal better: without the ends of ids, and quotes that are not needed.
+func logText(line []byte, brief bool) (string, error) {
 	l, err := logring.Parse(line)
 	if err != nil {
 		return "", err
 	}
-	out := fmt.Sprintf("%s %-5s %s", l.Time.Format(time.RFC3339Nano), l.Level, l.Message)
+	out := fmt.Sprintf("%s %-5s %s", l.Time.UTC().Format("2006-01-02T15:04:05.000Z"), l.Level, l.Message)
 	for _, f := range l.Facts {
-		out += " " + f.Name + "=" + f.Value
+		value := f.Value
+		var text string
+		if brief && json.Unmarshal([]byte(value), &text) == nil && text != "" && !strings.ContainsAny(text, " =\"") {
+			value = text
+		}
+		out += " " + f.Name + "=" + value
+	}
+	if brief {
+		out = briefIDs(out)
 	}
 	return oneLine(out), nil
 }

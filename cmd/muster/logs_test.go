@@ -28,13 +28,29 @@ func TestLogs(t *testing.T) {
 		asked, print string
 	}{
 		{[]string{"logs"}, "/v1/logs?",
-			`2026-11-23T06:04:08.5Z WARN  slow [2J shard=3 disk={"took":"1 s"}` + "\n"},
+			`2026-11-23T06:04:08.500Z WARN  slow [2J shard=3 disk={"took":"1 s"}` + "\n"},
 		{[]string{"logs", "--level", "warn", "--text", "a b", "--shard", "0", "--limit", "1", "--follow", "--json"},
 			"/v1/logs?follow=true&level=warn&limit=1&shard=0&text=a%20b", line},
+		{[]string{"logs", "--last", "5", "--json"}, "/v1/logs?limit=5", line},
 	} {
 		got := expect(t, environ, exitOK, c.args)
 		if got.stdout != c.print || asked != c.asked {
 			t.Errorf("%v: asked %s, printed %s", c.args, asked, got.stdout)
+		}
+	}
+}
+
+// TestBriefLogLines: on a terminal, ids are short.
+func TestBriefLogLines(t *testing.T) {
+	const line = `{"time":"2026-11-23T06:04:08.123456789Z","level":"INFO","msg":"connected","fleet":` +
+		`"fleet-258fdacc-d660-4507-b250-cf543af92e1d","name":"a b","text":"","port":7}`
+	for brief, want := range map[bool]string{
+		true: `2026-11-23T06:04:08.123Z INFO  connected fleet=fleet-258fdacc… name="a b" text="" port=7`,
+		false: `2026-11-23T06:04:08.123Z INFO  connected fleet="fleet-258fdacc-d660-4507-b250-cf543af92e1d" ` +
+			`name="a b" text="" port=7`,
+	} {
+		if got, err := logText([]byte(line), brief); got != want || err != nil {
+			t.Errorf("%v: %s, %v", brief, got, err)
 		}
 	}
 }
@@ -109,7 +125,7 @@ func TestFollow(t *testing.T) {
 		stderr  string
 	}{
 		{"log, until Ctrl-C", []string{"logs", "-f", "--json"}, []step{
-			{"/v1/logs?follow=true", 200, one, false},
+			{"/v1/logs?follow=true&last=10", 200, one, false},
 			{"/v1/logs?after=7&follow=true", 503, "", false},
 			{"/v1/logs?after=7&follow=true", 200, two, true},
 			{"/v1/logs?after=9&follow=true", 200, "", true}}, exitOK, []string{one, two},
@@ -118,9 +134,9 @@ func TestFollow(t *testing.T) {
 			{"/v1/logs?follow=true&limit=2", 200, one, false},
 			{"/v1/logs?after=7&follow=true&limit=1", 200, two, false}}, exitOK, []string{one, two}, "connection lost"},
 		{"log, with a key that expires", []string{"logs", "-f", "--json"}, []step{
-			{"/v1/logs?follow=true", 200, one, false},
+			{"/v1/logs?follow=true&last=10", 200, one, false},
 			{"/v1/logs?after=7&follow=true", 403, denied, false}}, exitFailure, []string{one}, "Unknown key."},
-		{"log, refused", []string{"logs", "-f"}, []step{{"/v1/logs?follow=true", 503, conflict, false}}, exitFailure,
+		{"log, refused", []string{"logs", "-f"}, []step{{"/v1/logs?follow=true&last=10", 503, conflict, false}}, exitFailure,
 			nil, "ConflictException: No agent."},
 		{"events", []string{"events", "--follow", "--json"}, []step{
 			{"/v1/events?follow=true&last=10", 200, "", true},

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/jonboulle/clockwork"
@@ -82,7 +83,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if _, misuse := errors.AsType[*misuseError](err); a.started && !misuse {
 		return exitFailure
 	}
-	fmt.Fprintf(a.stderr, "Run '%s --help' for usage.\n", command.CommandPath())
+	fmt.Fprintf(a.stderr, "Run '%s --help' for usage.\n", strings.TrimSuffix(command.CommandPath(), " help"))
 	return exitMisuse
 }
 
@@ -124,6 +125,7 @@ tools work against it.`,
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	a.addCommands(root)
+	root.SetHelpCommand(helpCommand(root))
 	explainArguments(root)
 	shortenHelp(root)
 	a.addCompletion(root)
@@ -143,9 +145,11 @@ func (a *app) addCommands(root *cobra.Command) {
 		{"access", "Sign in, and manage access:", []*cobra.Command{a.configureCommand(), a.loginCommand(),
 			a.logoutCommand(), a.credentialsCommand(), a.userCommand(), a.groupCommand(), a.roleCommand(),
 			a.assignCommand(), a.unassignCommand(), a.keyCommand(), a.policyCommand(), a.providerCommand(),
-			a.auditCommand(), a.logsCommand(), a.unlockCommand(), a.rootKeyCommand(), a.secretCommand()}},
+			a.auditCommand(), a.unlockCommand(), a.rootKeyCommand(), a.secretCommand()}},
+		{"watch", "Watch a region:", []*cobra.Command{a.getCommand(), a.eventsCommand(), a.logsCommand(),
+			a.topCommand()}},
 		{"data", "Keep and inspect data:", []*cobra.Command{a.backupCommand(), a.restoreCommand(),
-			a.inspectCommand(), a.getCommand(), a.eventsCommand(), a.topCommand()}},
+			a.inspectCommand()}},
 		{"cluster", "Run a cluster:", []*cobra.Command{a.clusterCommand()}},
 		{"matchmaking", "Match players:", []*cobra.Command{a.matchCommand()}},
 		{"tools", "Other tools:", []*cobra.Command{a.configCommand(), a.doctorCommand(), a.healthCommand(),
@@ -157,6 +161,5 @@ func (a *app) addCommands(root *cobra.Command) {
 			root.AddCommand(command)
 		}
 	}
-	root.SetHelpCommandGroupID("tools")
 	root.SetCompletionCommandGroupID("tools")
 }

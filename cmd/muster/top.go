@@ -25,7 +25,7 @@ func (a *app) topCommand() *cobra.Command {
 		use:   "top",
 		short: "Show the state of the region, as it changes",
 		long: `Show game sessions, players, free server processes, what waits, what needs attention,
-the newest events and the busiest fleets, as they change, until Ctrl-C or q and Enter.
+the busiest fleets and the newest fleet events, as they change, until Ctrl-C or q and Enter.
 If the output is no terminal, print them once.`,
 		example: `  muster top
   muster top > state.txt`,
@@ -68,22 +68,33 @@ func (s *topState) text() string {
 	}
 	fmt.Fprint(&out, "\n\n")
 	t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	row(t, "game sessions", fmt.Sprintf("%d, %d of them ACTIVATING", o.GameSessions, o.Activating))
+	row(t, "game sessions", sessionsText(o))
 	row(t, "players", fmt.Sprintf("%d of %d", o.Players, o.MaximumPlayers))
 	row(t, "free processes", fmt.Sprintf("%d of %d", o.FreeProcesses, o.Processes))
 	row(t, "placements", waitText(o.PendingPlacements, o.OldestPlacementMS))
 	row(t, "tickets", waitText(o.WaitingTickets, o.OldestTicketMS))
 	_ = t.Flush()
 	part(&out, "ATTENTION", o.Attention, topAttention, func(to io.Writer, n *control.Attention) { row(to, n.Text) })
-	part(&out, "EVENT\tFLEET\tCODE\tMESSAGE", o.Events, topEvents, func(to io.Writer, e *control.OverviewEvent) {
-		row(to, e.Time, e.FleetID, e.Code, e.Message)
-	})
-	part(&out, "FLEET\tNAME\tPLAYERS\tGAME SESSIONS\tFREE PROCESSES", s.fleets.Fleets, topFleets,
+	part(&out, "NAME\tPLAYERS\tGAME SESSIONS\tFREE PROCESSES\tFLEET", s.fleets.Fleets, topFleets,
 		func(to io.Writer, f *control.FleetRow) {
-			row(to, f.FleetID, f.Name, fmt.Sprintf("%d of %d", f.Players, f.MaximumPlayers),
-				fmt.Sprint(f.GameSessions), fmt.Sprintf("%d of %d", f.FreeProcesses, f.Processes))
+			row(to, f.Name, fmt.Sprintf("%d of %d", f.Players, f.MaximumPlayers), fmt.Sprint(f.GameSessions),
+				fmt.Sprintf("%d of %d", f.FreeProcesses, f.Processes), briefIDs(f.FleetID))
 		})
+	if len(o.Events) > 0 {
+		fmt.Fprint(&out, "\nFLEET EVENTS")
+	}
+	part(&out, "TIME\tEVENT\tMESSAGE", o.Events, topEvents, func(to io.Writer, e *control.OverviewEvent) {
+		row(to, e.Time.UTC().Format("15:04:05Z"), e.Code, briefIDs(aboutFleet(e)))
+	})
 	return out.String()
+}
+
+// aboutFleet returns the message of a fleet event, with the fleet if the message does not name it.
+func aboutFleet(e *control.OverviewEvent) string {
+	if strings.Contains(e.Message, e.FleetID) {
+		return e.Message
+	}
+	return e.FleetID + ": " + e.Message
 }
 
 // part writes the first rows of a list, if it has any, and how many others there are.

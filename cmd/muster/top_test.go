@@ -18,17 +18,20 @@ const topRegion = `{"region":"us-west-2","time":"2026-11-22T09:00:34Z","gameSess
 	`"playerSessions":20,"maximumPlayerSessions":56,"serverProcesses":9,"freeServerProcesses":2,` +
 	`"pendingPlacements":3,"oldestPlacementMs":12000,` +
 	`"attention":[{"text":"queue \u001b[2Ja"},{"text":"b"},{"text":"c"},{"text":"d"},{"text":"e"},{"text":"f"}],` +
-	`"events":[{"time":"2026-11-22T09:00:30Z","fleetId":"fleet-1","code":"SERVER_PROCESS_CRASHED","message":"why"}]}`
+	`"events":[{"time":"2026-11-22T09:00:30Z","fleetId":"fleet-1","code":"SERVER_PROCESS_CRASHED","message":"why"},` +
+	`{"time":"2026-11-22T09:00:29Z","fleetId":"fleet-258fdacc-d660-4507-b250-cf543af92e1d","code":"FLEET_CREATED",` +
+	`"message":"Fleet fleet-258fdacc-d660-4507-b250-cf543af92e1d was created"}]}`
 
 const topFleetList = `{"fleets":[{"fleetId":"fleet-1","name":"arena","playerSessions":20,"maximumPlayerSessions":56,` +
-	`"gameSessions":7,"serverProcesses":9,"freeServerProcesses":2},{"fleetId":"fleet-2"}]}`
+	`"gameSessions":7,"serverProcesses":9,"freeServerProcesses":2},` +
+	`{"fleetId":"fleet-258fdacc-d660-4507-b250-cf543af92e1d"}]}`
 
 const topText = `region us-west-2 at 2026-11-22T09:00:34Z
 
-game sessions   7, 2 of them ACTIVATING
+game sessions   7, of which 2 ACTIVATING
 players         20 of 56
 free processes  2 of 9
-placements      3 waiting, the oldest for 12s
+placements      3 waiting, the oldest for 12.0 s
 tickets         none waits
 
 ATTENTION
@@ -39,12 +42,14 @@ d
 e
 and 1 more
 
-EVENT                 FLEET    CODE                    MESSAGE
-2026-11-22T09:00:30Z  fleet-1  SERVER_PROCESS_CRASHED  why
+NAME   PLAYERS   GAME SESSIONS  FREE PROCESSES  FLEET
+arena  20 of 56  7              2 of 9          fleet-1
+-      0 of 0    0              0 of 0          fleet-258fdacc…
 
-FLEET    NAME   PLAYERS   GAME SESSIONS  FREE PROCESSES
-fleet-1  arena  20 of 56  7              2 of 9
-fleet-2  -      0 of 0    0              0 of 0
+FLEET EVENTS
+TIME       EVENT                   MESSAGE
+09:00:30Z  SERVER_PROCESS_CRASHED  fleet-1: why
+09:00:29Z  FLEET_CREATED           Fleet fleet-258fdacc… was created
 `
 
 func topEnviron(url string) []string {
