@@ -139,10 +139,11 @@ can be deleted.`
 		use: verb + " NAME...", short: short, long: long, example: "  muster machine " + verb + " box-1",
 	}, cobra.MinimumNArgs(1), func(ctx context.Context, o *operatorCall, args []string) error {
 		for _, name := range args {
-			if err := o.send(ctx, http.MethodPost, path("machines", name, verb), nil, nil); err != nil {
+			var m control.MachineRow
+			if err := o.send(ctx, http.MethodPost, path("machines", name, verb), nil, &m); err != nil {
 				return fmt.Errorf("%s machine %s: %w", verb, name, err)
 			}
-			if err := o.say(done, name); err != nil {
+			if err := o.say(done+continuing(&m), name); err != nil {
 				return err
 			}
 		}
@@ -150,16 +151,34 @@ can be deleted.`
 	})
 }
 
+// continuing is a sentence about what runs on a drained machine; "" if nothing does.
+func continuing(m *control.MachineRow) string {
+	switch {
+	case !m.Drained || m.Instances == 0:
+		return ""
+	case m.GameSessions == nil:
+		return fmt.Sprintf(" Until they end, these continue: %s.", counted(m.Instances, "instance"))
+	}
+	return fmt.Sprintf(" Until they end, these continue: %s with %s.", counted(m.Instances, "instance"),
+		counted(*m.GameSessions, "game session"))
+}
+
 func (a *app) machineDeleteCommand() *cobra.Command {
-	return a.operatorCommand(help{
+	var force bool
+	command := a.operatorCommand(help{
 		use:   "delete NAME...",
 		short: "Delete machines that are drained or lost",
-		long: `Delete machines that are drained or LOST. Their keys are not accepted any more: to join
-again, such a machine needs a token.`,
+		long: `Delete machines that are drained or LOST. One that is not LOST must have no instance any
+more; with --force its instances end, with their game sessions. The keys of deleted machines
+are not accepted any more: to join again, such a machine needs a token.`,
 		example: "  muster machine delete box-1",
 	}, cobra.MinimumNArgs(1), func(ctx context.Context, o *operatorCall, args []string) error {
 		for _, name := range args {
-			if err := o.send(ctx, http.MethodDelete, path("machines", name), nil, nil); err != nil {
+			at := path("machines", name)
+			if force {
+				at += "?force=true"
+			}
+			if err := o.send(ctx, http.MethodDelete, at, nil, nil); err != nil {
 				return fmt.Errorf("delete machine %s: %w", name, err)
 			}
 			if err := o.say("Deleted machine %s.", name); err != nil {
@@ -168,6 +187,8 @@ again, such a machine needs a token.`,
 		}
 		return nil
 	})
+	command.Flags().BoolVar(&force, "force", false, "also end the instances of the machines, with their game sessions")
+	return command
 }
 
 func (a *app) machineTokenCommand() *cobra.Command {

@@ -216,6 +216,23 @@ func TestMachine(t *testing.T) {
 	mustertest.Eventually(t, "the deleted machine has joined again", is("ONLINE", false))
 }
 
+// TestContinuing: draining prints what a machine still runs.
+func TestContinuing(t *testing.T) {
+	for want, m := range map[string]control.MachineRow{
+		"": {Drained: true},
+		" Until they end, these continue: 1 instance with 2 game sessions.": {Drained: true, Instances: 1,
+			GameSessions: new(2)},
+		" Until they end, these continue: 2 instances.": {Drained: true, Instances: 2},
+	} {
+		if got := continuing(&m); got != want {
+			t.Errorf("%+v: %q, want %q", m, got, want)
+		}
+	}
+	if got := continuing(&control.MachineRow{Instances: 1}); got != "" {
+		t.Errorf("of a machine that is not drained: %q", got)
+	}
+}
+
 func TestMachineTokenCommands(t *testing.T) {
 	s := mustertest.Start(t)
 	for line, want := range map[string]string{

@@ -67,5 +67,9 @@ func deleteMachine(v *visit) error {
 	if v.form("confirm") != name {
 		return v.machines(invalid("Type the name of the machine, %s, to delete it.", name))
 	}
-	return v.perform(http.MethodDelete, in("machines", name), nil, "/console/machines?done=machine-deleted", v.machines)
+	path := in("machines", name)
+	if v.form("force") != "" {
+		path += "?force=true"
+	}
+	return v.perform(http.MethodDelete, path, nil, "/console/machines?done=machine-deleted", v.machines)
 }

@@ -239,8 +239,9 @@ func TestDrainedMachine(t *testing.T) {
 	r.scale(id, 2)
 	r.ready(id, 2)
 	host := r.session(id, "NoProtection")
-	if _, err := w.DrainMachine(w.ctx, "a", true); err != nil {
-		t.Fatal(err)
+	m, err := w.DrainMachine(w.ctx, "a", true)
+	if err != nil || m.GameSessions == nil || *m.GameSessions != 1 {
+		t.Fatalf("%+v, %v", m, err)
 	}
 	r.until("other instances", func() bool {
 		return slices.Equal(r.instances(id), []string{"a", "b", "b"})
@@ -249,12 +250,26 @@ func TestDrainedMachine(t *testing.T) {
 	if i, _ := w.Catalog().Instance(host); i == nil || i.Status != catalog.InstanceActive || r.asked[host] {
 		t.Errorf("the host is %+v", i)
 	}
+	err = w.DeleteMachine(w.ctx, "a", false)
+	wantFault(t, "delete a machine that runs instances", err, fault.Conflict)
+	if !strings.Contains(err.Error(), "still runs 1 instance with 1 game session.") {
+		t.Error(err)
+	}
 	r.session(id, "NoProtection")
 	if len(r.hosts) != 2 || r.hosts[host] == "" {
 		t.Errorf("the game sessions are on %v", r.hosts)
 	}
 	r.end(host)
-	r.until("the machine is empty", func() bool { return slices.Equal(r.instances(id), []string{"b", "b"}) })
+	r.until("the machine is empty", func() bool { return len(w.Catalog().InstancesOf("a")) == 0 })
+	if err := w.DeleteMachine(w.ctx, "a", false); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.DrainMachine(w.ctx, "b", true); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.DeleteMachine(w.ctx, "b", true); err != nil { // with its instances
+		t.Error(err)
+	}
 }
 
 // TestFleetActivation: a fleet fails that gets no machine, and one whose processes do not call ProcessReady.

@@ -12,8 +12,11 @@ import (
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/machines"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire/arn"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A MachineRow is a machine for operators.
@@ -35,7 +38,9 @@ type MachineRow struct {
 	Load          *float64        `json:"load,omitempty"`          // average of running threads; nil: not known
 	FreeMemoryMiB *int64          `json:"freeMemoryMiB,omitempty"` // nil: not known
 
-	Instances  int    `json:"instances"`
+	Instances    int  `json:"instances"`
+	GameSessions *int `json:"gameSessions,omitempty"` // on its instances; only of one machine, nil: not known
+
 	Generation uint64 `json:"generation"`         // of the state that is wanted
 	Acting     uint64 `json:"observedGeneration"` // of the state that the machine acts on; 0: not known
 }
@@ -146,7 +151,31 @@ func (p *Plane) Machine(ctx context.Context, name string) (*MachineRow, error) {
 	if !ok {
 		return nil, notFound("Machine %.200s not found", name)
 	}
-	return new(p.machineRow(&list[i])), nil
+	row := new(p.machineRow(&list[i]))
+	if sessions, err := p.gameSessionsOn(ctx, name); err == nil {
+		row.GameSessions = &sessions
+	}
+	return row, nil
+}
+
+// gameSessionsOn counts the game sessions on the instances of a machine.
+func (p *Plane) gameSessionsOn(ctx context.Context, machine string) (n int, err error) {
+	for _, i := range p.Catalog().InstancesOf(machine) {
+		hosts, err := router.InRoom(ctx, p.Router, roomOfInstance(i), func(r *fleet.Room) (hosts int) {
+			r.ProcessesOf(i.ID, func(process *fleet.Process) bool {
+				if process.Hosts() {
+					hosts++
+				}
+				return true
+			})
+			return hosts
+		})
+		if err != nil {
+			return 0, err
+		}
+		n += hosts
+	}
+	return n, nil
 }
 
 // DrainMachine drains a machine, or ends that. NotFound.
@@ -157,11 +186,20 @@ func (p *Plane) DrainMachine(ctx context.Context, name string, drained bool) (*M
 	return p.Machine(ctx, name)
 }
 
-// DeleteMachine deletes a machine that is drained or lost. NotFound; Conflict if it is neither.
-func (p *Plane) DeleteMachine(ctx context.Context, name string) error {
+// DeleteMachine deletes a machine that is drained or lost. NotFound; Conflict if it is neither, or if it is not lost
+// and has instances, which force ends with their game sessions.
+func (p *Plane) DeleteMachine(ctx context.Context, name string, force bool) error {
 	m, err := p.Machine(ctx, name)
 	if err != nil {
 		return err
+	}
+	if m.Status != machines.Lost && m.Drained && m.Instances > 0 && !force {
+		runs := plural(m.Instances, "instance")
+		if m.GameSessions != nil {
+			runs += " with " + plural(*m.GameSessions, "game session")
+		}
+		return fault.New(fault.Conflict, "Machine %s still runs %s. Wait until they have ended, or end them with force.",
+			name, runs)
 	}
 	return p.Change(ctx, catalog.DeleteMachine{Name: name, Lost: m.Status == machines.Lost})
 }

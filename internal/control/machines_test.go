@@ -166,8 +166,8 @@ func TestMachineRows(t *testing.T) {
 	wantFault(t, "an unknown machine", err, fault.NotFound)
 	_, err = w.DrainMachine(w.ctx, "d", true)
 	wantFault(t, "drain an unknown machine", err, fault.NotFound)
-	wantFault(t, "delete an unknown machine", w.DeleteMachine(w.ctx, "d"), fault.NotFound)
-	wantFault(t, "delete one that is used", w.DeleteMachine(w.ctx, "a"), fault.Conflict)
+	wantFault(t, "delete an unknown machine", w.DeleteMachine(w.ctx, "d", true), fault.NotFound)
+	wantFault(t, "delete one that is used", w.DeleteMachine(w.ctx, "a", true), fault.Conflict)
 }
 
 // TestMachinesOfThreeNodes: each node shows the same machines, and a change by any of them reaches the machine.

@@ -2,8 +2,10 @@ package operator
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A MachineRegion answers the requests about machines.
@@ -11,7 +13,7 @@ type MachineRegion interface {
 	Machines(ctx context.Context, q control.MachineQuery) (*control.MachineList, error)
 	Machine(ctx context.Context, name string) (*control.MachineRow, error)
 	DrainMachine(ctx context.Context, name string, drained bool) (*control.MachineRow, error)
-	DeleteMachine(ctx context.Context, name string) error
+	DeleteMachine(ctx context.Context, name string, force bool) error
 	MachineTokens() []control.MachineTokenRow
 	CreateMachineToken(ctx context.Context, in control.MachineTokenInput) (*control.MachineTokenCreated, error)
 	DeleteMachineToken(ctx context.Context, id string) error
@@ -50,8 +52,16 @@ func (d *Handler) undrainMachine(c *call) (*control.MachineRow, error) {
 }
 
 func (d *Handler) deleteMachine(c *call) (Deleted, error) {
+	values, err := c.parameters()
+	if err != nil {
+		return Deleted{}, err
+	}
+	force, err := optional(values, "force", strconv.ParseBool)
+	if err != nil {
+		return Deleted{}, fault.New(fault.InvalidRequest, "force is %.100q; it must be true or false.", values["force"])
+	}
 	name := c.PathValue("name")
-	return deletedUnless(d.Region.DeleteMachine(c.Context(), name), name)
+	return deletedUnless(d.Region.DeleteMachine(c.Context(), name, force), name)
 }
 
 func (d *Handler) instances(c *call) (*control.InstanceList, error) {

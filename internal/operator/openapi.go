@@ -137,6 +137,7 @@ var queryParameters = map[string]*schema{
 	"event":    {Type: "string", Description: "the name of an event"},
 	"fleet":    {Type: "string", Description: "the id of a fleet"},
 	"follow":   {Type: "boolean", Description: "true: the answer stays open, and has new lines as they come"},
+	"force":    {Type: "boolean", Description: "true: also ends the instances of the machine and their game sessions"},
 	"from":     {Type: "string", Format: "date-time", Description: "at this time or later"},
 	"key":      {Type: "string", Description: "the id of an access key"},
 	"last":     {Type: "integer", Minimum: &one, Description: "begins with the newest so many events or lines"},

@@ -231,9 +231,11 @@ func (r region) DrainMachine(ctx context.Context, name string, drained bool) (*c
 	return m, err
 }
 
-func (r region) DeleteMachine(ctx context.Context, name string) error {
-	_, err := r.Machine(ctx, name)
-	return err
+func (r region) DeleteMachine(ctx context.Context, name string, force bool) error {
+	if _, err := r.Machine(ctx, name); err != nil || force {
+		return err
+	}
+	return fault.New(fault.Conflict, "Machine %s still runs 1 instance.", name)
 }
 
 func (region) MachineTokens() []control.MachineTokenRow {

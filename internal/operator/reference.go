@@ -80,7 +80,7 @@ var notes = map[string]string{
 	"GET /v1/machines/{name}":                    "a machine",
 	"POST /v1/machines/{name}/drain":             "drain a machine: nothing new begins there; answers the machine",
 	"POST /v1/machines/{name}/undrain":           "end the draining of a machine; answers the machine",
-	"DELETE /v1/machines/{name}":                 "delete a machine that is drained or LOST",
+	"DELETE /v1/machines/{name}":                 "delete a machine that is [drained or LOST](#machines)",
 	"GET /v1/instances":                          "instances of EC2-type fleets, with how far machines have come",
 	"GET /v1/machine-tokens":                     "join tokens that were not used, without their texts",
 	"POST /v1/machine-tokens":                    "create a join token: `location`, `ttlSeconds`; shown this once",

@@ -72,7 +72,8 @@ func (d *Handler) routes() []route {
 		{"POST /v1/machines/{name}/drain", "MachineDrain", "machine/{name}", answering((*Handler).drainMachine), 0},
 		{"POST /v1/machines/{name}/undrain", "MachineDrain", "machine/{name}", answering((*Handler).undrainMachine),
 			0},
-		{"DELETE /v1/machines/{name}", "MachineDelete", "machine/{name}", answering((*Handler).deleteMachine), 0},
+		{"DELETE /v1/machines/{name}", "MachineDelete", "machine/{name}", answering((*Handler).deleteMachine).
+			with("force"), 0},
 		{"GET /v1/instances", "MachineRead", "", answering((*Handler).instances).
 			with("fleet", "location", "machine", "status", "after", "limit"), 0},
 		{"GET /v1/machine-tokens", "MachineTokenRead", "", answering((*Handler).machineTokens), 0},
