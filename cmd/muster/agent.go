@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -204,6 +205,25 @@ func (f *agentFlags) complete() error {
 		credentialsEnvironment)
 }
 
+// gameEnviron returns the variables of game servers, which trust the CA that the agent trusts: gameserver reads
+// MUSTER_CA_FILE, the SDK for Go SSL_CERT_FILE. One that is set stays.
+func (f *agentFlags) gameEnviron() []string {
+	ca := cmp.Or(f.caFile, f.getenv("MUSTER_CA_FILE"), f.getenv("AWS_CA_BUNDLE"))
+	if ca == "" {
+		return f.environ
+	}
+	if absolute, err := filepath.Abs(ca); err == nil { // game servers run in directories of their own
+		ca = absolute
+	}
+	environ := slices.Clone(f.environ)
+	for _, name := range []string{"MUSTER_CA_FILE", "SSL_CERT_FILE"} {
+		if f.getenv(name) == "" {
+			environ = append(environ, name+"="+ca)
+		}
+	}
+	return environ
+}
+
 // config returns the configuration of the agent. The error is one of the options.
 func (f *agentFlags) config(ctx context.Context) (c agent.Config, err error) {
 	if err := f.complete(); err != nil {
@@ -215,7 +235,7 @@ func (f *agentFlags) config(ctx context.Context) (c agent.Config, err error) {
 	if err := agent.CheckData(f.data); err != nil {
 		return c, err
 	}
-	c = agent.Config{Fleet: f.fleet, Compute: f.compute, Data: f.data, Environ: f.environ, Keep: f.keep,
+	c = agent.Config{Fleet: f.fleet, Compute: f.compute, Data: f.data, Environ: f.gameEnviron(), Keep: f.keep,
 		Log: slog.New(slog.NewTextHandler(f.stderr, nil))}
 	low, high, err := parsePorts(f.ports)
 	if err != nil {

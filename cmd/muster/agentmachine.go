@@ -61,7 +61,7 @@ func (f *agentFlags) runMachine(ctx context.Context) error {
 	if err != nil {
 		return &misuseError{err}
 	}
-	asUser, environ, err := runAs(f.machine.runAs, os.Geteuid(), f.environ)
+	asUser, environ, err := runAs(f.machine.runAs, os.Geteuid(), f.gameEnviron())
 	if err != nil {
 		return &misuseError{err}
 	}

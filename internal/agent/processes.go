@@ -23,6 +23,8 @@ const (
 	keptOutputs = 50
 	// keptUnstored is how many are kept whose logs are not stored yet.
 	keptUnstored = 500
+	// maxDetail is the maximum size of the detail of an end, in bytes, which the service checks.
+	maxDetail = 512
 	// tailLines is how much of its output is logged when a game server has crashed.
 	tailLines = 50
 	// nameLength is the length of the name of a directory: short, for the path of the socket in it.
@@ -326,8 +328,8 @@ func (a *agent) report(r plan.Report) {
 	delete(a.running, r.ID)
 	req := request{Action: actionProcessExited, RequestId: uuid.NewString(), ProcessId: r.ID,
 		TerminationReason: string(r.Reason)}
-	if ended != nil && ended.exit.OutOfMemory && a.conn.isMuster() {
-		req.Detail = fmt.Sprintf("Killed for memory: its instance has used the %d MiB of its type.", a.cfg.MemoryMiB)
+	if ended != nil && a.conn.isMuster() {
+		req.Detail = a.detail(r.Reason, ended)
 	}
 	if code := r.Reason.EventCode(); code != "" {
 		req.EventCode = &code
@@ -354,6 +356,24 @@ func (a *agent) report(r plan.Report) {
 		a.note(ended)
 		a.storeLog(supervisor.Found{Record: ended.process.Record, Dir: dir, Exit: ended.exit, Notes: &ended.notes})
 	}
+}
+
+// detail says for people why a process has ended; "": there is nothing to add to the reason.
+func (a *agent) detail(reason plan.Reason, ended *running) string {
+	switch {
+	case ended.exit.OutOfMemory:
+		return fmt.Sprintf("Killed for memory: its instance has used the %d MiB of its type.", a.cfg.MemoryMiB)
+	case ended.process == nil || reason != plan.Crashed && reason != plan.InitTimeout:
+		return ""
+	}
+	text := fmt.Sprintf("Exit code %d.", ended.exit.Code)
+	if ended.exit.Code < 0 {
+		text = fmt.Sprintf("Ended by signal %d.", -ended.exit.Code)
+	}
+	if last := supervisor.Tail(ended.process.Dir, 1); len(last) > 0 {
+		text += " Last line: " + last[0]
+	}
+	return strings.ToValidUTF8(text[:min(len(text), maxDetail)], "")
 }
 
 // reported keeps the output of a game server whose end was reported, and removes the oldest ones.

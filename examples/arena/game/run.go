@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
@@ -61,7 +62,8 @@ func (o options) run(ctx context.Context, args []string, stdout io.Writer) error
 func serve(ctx context.Context, o options, out *printer) (err error) {
 	turn := gamenet.NewExecutor(gamenet.ExecutorConfig{})
 	defer func() { err = errors.Join(err, turn.Close(context.WithoutCancel(ctx))) }()
-	server := gameserver.New(gameserver.Config{Trace: out.message})
+	server := gameserver.New(gameserver.Config{Trace: out.message,
+		Log: slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	g := newGame(o, out, server, turn)
 	if err := g.listen(ctx); err != nil {
 		return err
@@ -201,6 +203,13 @@ func (p *printer) always(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fmt.Fprintf(p.to, format+"\n", args...)
+}
+
+// Write prints lines of the log: why the service cannot be reached, for example.
+func (p *printer) Write(lines []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.to.Write(lines)
 }
 
 // message shows a message between this process and the service.

@@ -38,17 +38,24 @@ type roleKeys struct {
 	has      chan struct{} // closed when there are the first ones
 }
 
-// inherited are the variables with which programs would find other keys first, or look in other places.
-var inherited = []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
-	"AWS_DEFAULT_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN",
+// credentials are the variables by which AWS SDKs find keys. Programs of instances get none of the agent's.
+var credentials = []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
+	"AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN",
 	"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
 	"AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"}
+
+// withheld reports whether programs do not get a variable of the agent: a credential, or a setting of Muster, which may
+// be a secret.
+func withheld(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return slices.Contains(credentials, name) || strings.HasPrefix(name, "MUSTER_") && name != "MUSTER_CA_FILE"
+}
 
 // role returns the variables of the programs of an instance, "game servers" or "installers": with a role, those by
 // which AWS SDKs find its keys. Then it waits for the first keys, at most keysLimit or until ctx is done; keyed is
 // false if there are none. Keys are renewed until forgetKeys is called.
 func (i *instance) role(ctx context.Context, w protocol.Instance, programs string) (environ []string, keyed bool) {
-	environ = i.m.cfg.Environ
+	environ = slices.DeleteFunc(slices.Clone(i.m.cfg.Environ), withheld)
 	if w.Role == "" {
 		return environ, true
 	}
@@ -57,10 +64,6 @@ func (i *instance) role(ctx context.Context, w protocol.Instance, programs strin
 		i.log().Error("programs of an instance get no keys of its role", "programs", programs, "error", err)
 		return environ, false
 	}
-	environ = slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains(inherited, name)
-	})
 	i.keys.begin.Do(func() { i.keys.renewing.Go(func() { i.renewKeys(i.serving, w.RoleFile) }) })
 	limit := i.m.cfg.Clock.NewTimer(keysLimit)
 	defer limit.Stop()

@@ -44,7 +44,8 @@ func newKeyIssuer(t *testing.T, data string, ids ...string) (*keyIssuer, *Instan
 	s := &keyIssuer{clock: clockwork.NewFakeClockAt(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		asked: make(chan string, 10)}
 	m := &Instances{cfg: Config{Data: data, Clock: s.clock, Log: slog.New(slog.DiscardHandler),
-		Environ: []string{"PATH=/bin", "AWS_PROFILE=mine", "AWS_ACCESS_KEY_ID=AKIA1", "AWS_REGION=us-west-2"}},
+		Environ: []string{"PATH=/bin", "AWS_PROFILE=mine", "AWS_ACCESS_KEY_ID=AKIA1", "AWS_REGION=us-west-2",
+			"AWS_CONFIG_FILE=/c", "MUSTER_GATEWAY_API_KEYS=k", "MUSTER_CA_FILE=/ca.pem"}},
 		tokens: s, all: map[string]*instance{}}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	t.Cleanup(func() {
@@ -118,6 +119,16 @@ func TestRoleFile(t *testing.T) {
 	advance(time.Minute) // the goroutine waits again, after it has written the file
 	if text, err = os.ReadFile(path); err != nil || !strings.Contains(string(text), "aws_access_key_id = ASIA2\n") {
 		t.Errorf("after three quarters of an hour: %s, %v", text, err)
+	}
+}
+
+// TestNoRole: programs of an instance without a role have no keys of the agent, and trust its CA.
+func TestNoRole(t *testing.T) {
+	_, m := newKeyIssuer(t, t.TempDir(), "i-1")
+	m.all["i-1"].want.Role = ""
+	want := []string{"PATH=/bin", "AWS_REGION=us-west-2", "MUSTER_CA_FILE=/ca.pem"}
+	if environ := roleOf(t, m, "i-1", true); !slices.Equal(environ, want) {
+		t.Errorf("game servers get %q", environ)
 	}
 }
 
@@ -218,9 +229,5 @@ func TestNoKeys(t *testing.T) {
 	advance(1, 0)
 	if status, k := fetch(t, url, token); status != http.StatusOK || k.AccessKeyId != "ASIA1" {
 		t.Errorf("%d %+v", status, k)
-	}
-	m.all["i-2"].want.Role = ""
-	if environ = roleOf(t, m, "i-2", true); !slices.Equal(environ, m.cfg.Environ) {
-		t.Errorf("without a role: %q", environ)
 	}
 }

@@ -44,7 +44,7 @@ func TestIdentity(t *testing.T) {
 	if err != nil || again.Name() != "box" || !again.key.Equal(first.key) {
 		t.Errorf("opened again: %+v, %v", again, err)
 	}
-	if _, err := open(dir, "other"); err == nil || !strings.Contains(err.Error(), "is of machine box") {
+	if _, err := open(dir, "other"); err == nil || !strings.Contains(err.Error(), "or --name box") {
 		t.Errorf("another name: %v", err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, identityFile)); err != nil || info.Mode().Perm()&0o077 != 0 &&
