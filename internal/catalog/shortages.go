@@ -76,8 +76,12 @@ func (c SetShortage) decide(s *State, now event.Time) ([]Event, error) {
 	if l.Shortage.Missing > 0 || next.Missing == 0 {
 		return events, nil
 	}
+	instances := "instances"
+	if next.Missing == 1 {
+		instances = "instance"
+	}
 	notes, err := s.note(now, c.Fleet, []string{c.EventID}, []note{{code: codeGeneric, message: fmt.Sprintf(
-		"Location %s has %d instances fewer than desired. %s", c.Location, next.Missing, next.Reason)}})
+		"Location %s has %d %s fewer than desired. %s", c.Location, next.Missing, instances, next.Reason)}})
 	return append(events, notes...), err
 }
 

@@ -265,6 +265,12 @@ func TestShortage(t *testing.T) {
 	if err != nil || list.Shortages != nil {
 		t.Errorf("of another fleet: %+v, %v", list, err)
 	}
+	o, err := w.Overview(w.ctx, nil)
+	want := "fleet managed / " + testRegion + ": 1 instance fewer than desired: No machine has joined"
+	if err != nil || len(o.Attention) != 1 || o.Attention[0].Kind != "shortage" || o.Attention[0].Since == nil ||
+		!strings.HasPrefix(o.Attention[0].Text, want) {
+		t.Errorf("the overview has %+v, %v, want %s", o, err, want)
+	}
 	w.box("box", 1)
 	w.await("its end is announced", announced("restored", 0))
 	if n := strings.Count(events(), "muster.capacity"); n != 2 {

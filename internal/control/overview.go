@@ -65,7 +65,7 @@ func (l *Load) add(c fleet.Counts) {
 
 // An Attention is something that an operator should look at.
 type Attention struct {
-	Kind     string `json:"kind"` // noFreeProcess, noProcess, crashLoop, queueWaits
+	Kind     string `json:"kind"` // nodeDown, crashLoop, shortage, queueWaits, noFreeProcess, noProcess
 	Resource string `json:"resource"`
 	Location string `json:"location,omitempty"`
 	Count    int    `json:"count,omitempty"`
@@ -135,7 +135,7 @@ func (p *Plane) Overview(ctx context.Context, hidden func(fleetID string) bool) 
 	if err != nil {
 		return nil, err
 	}
-	o.needAttention(rooms, shown, waiting, now)
+	o.needAttention(rooms, shown, waiting, shortAttentions(p.Catalog(), shown))
 	o.addEvents(p.Catalog(), rooms, shown, now)
 	return o, nil
 }
@@ -201,7 +201,7 @@ func (o *Overview) addShard(s *shardOverview, now event.Time) {
 
 // needAttention lists the fleets and queues that an operator should look at, the most urgent kind first.
 func (o *Overview) needAttention(rooms []roomOverview, shown map[fleet.ID]*catalog.Fleet, waiting map[string]queueWait,
-	now event.Time) {
+	short []Attention) {
 	var loops, full, empty, queues []Attention
 	for _, r := range rooms {
 		f := shown[r.id.Fleet]
@@ -209,7 +209,7 @@ func (o *Overview) needAttention(rooms []roomOverview, shown map[fleet.ID]*catal
 			continue
 		}
 		a := Attention{Resource: f.ID, Location: r.id.Location}
-		name := fmt.Sprintf("fleet %s / %s: ", cmp.Or(f.Attributes.Name, f.ID), r.id.Location)
+		name := locationName(f, r.id.Location)
 		if r.crashes >= crashLoop {
 			loop := a
 			loop.Kind, loop.Count, loop.Text = "crashLoop", r.crashes,
@@ -231,13 +231,30 @@ func (o *Overview) needAttention(rooms []roomOverview, shown map[fleet.ID]*catal
 			Text: fmt.Sprintf("queue %s: %s without an attempt, the oldest since %s UTC", queue,
 				plural(w.count, "placement"), since.UTC().Format(time.TimeOnly))})
 	}
-	all := slices.Concat(loops, queues, full, empty)
-	rank := map[string]int{"crashLoop": 0, "queueWaits": 1, "noFreeProcess": 2, "noProcess": 3}
+	all := slices.Concat(loops, short, queues, full, empty)
+	rank := map[string]int{"crashLoop": 0, "shortage": 1, "queueWaits": 2, "noFreeProcess": 3, "noProcess": 4}
 	slices.SortStableFunc(all, func(a, b Attention) int {
 		return cmp.Or(cmp.Compare(rank[a.Kind], rank[b.Kind]), cmp.Compare(a.Resource, b.Resource),
 			cmp.Compare(a.Location, b.Location))
 	})
 	o.Attention = append(o.Attention, all[:min(len(all), maxAttentions)]...)
+}
+
+// locationName begins a text about a fleet location.
+func locationName(f *catalog.Fleet, location string) string {
+	return fmt.Sprintf("fleet %s / %s: ", cmp.Or(f.Attributes.Name, f.ID), location)
+}
+
+// shortAttentions are about the fleet locations that have fewer instances than desired.
+func shortAttentions(view *catalog.State, shown map[fleet.ID]*catalog.Fleet) (list []Attention) {
+	for _, s := range shortages(view, "", "") {
+		if f := shown[fleet.ID(s.FleetID)]; f != nil {
+			list = append(list, Attention{Kind: "shortage", Resource: s.FleetID, Location: s.Location, Count: s.Missing,
+				Since: &s.Since, Text: fmt.Sprintf("%s%s fewer than desired: %s", locationName(f, s.Location),
+					plural(s.Missing, "instance"), s.Reason)})
+		}
+	}
+	return list
 }
 
 // addEvents adds the newest events of fleets.

@@ -49,6 +49,7 @@ func (d *Handler) overview(c *call) (*Overview, error) {
 	if d.Access.Permits(c.id, c.from, action("NodeRead")) {
 		if list, err := d.Nodes.List(c.Context()); err == nil { // an error: it is no cluster, or does not know now
 			out.Nodes = list.Nodes
+			o.Attention = append(downNodes(list.Nodes), o.Attention...)
 		}
 	}
 	if c.id != nil && d.Access.Permits(c.id, c.from, action("AuditRead")) {
@@ -57,6 +58,16 @@ func (d *Handler) overview(c *call) (*Overview, error) {
 		}
 	}
 	return out, nil
+}
+
+// downNodes are about the nodes that are not up: the most urgent.
+func downNodes(nodes []Node) (list []control.Attention) {
+	for _, n := range nodes {
+		if !n.Up {
+			list = append(list, control.Attention{Kind: "nodeDown", Resource: n.Name, Text: "node " + n.Name + " is not up"})
+		}
+	}
+	return list
 }
 
 // knownTime is how long the changes of an overview are kept: pages ask for them twice a second.

@@ -77,6 +77,7 @@ func TestOverviewAndSearch(t *testing.T) {
 		want      string
 	}{
 		{"AKID", "/v1/overview", 200, `"fleets":3`},
+		{"AKID", "/v1/overview", 200, `{"kind":"nodeDown","resource":"n4","text":"node n4 is not up"}`},
 		{viewer, "/v1/overview", 200, `"fleets":3`},
 		{viewer, "/v1/search?q=anna", 200, `"id":"anna"`},
 		{viewer, "/v1/search?text=anna", 400, "Unknown parameter"},
@@ -90,7 +91,7 @@ func TestOverviewAndSearch(t *testing.T) {
 		}
 	}
 	if _, text := w.ask("GET", "/v1/overview", viewer); strings.Contains(text, `"nodes"`) ||
-		strings.Contains(text, `"changes"`) {
+		strings.Contains(text, `"changes"`) || strings.Contains(text, "n4") {
 		t.Errorf("a viewer sees %s", text)
 	}
 }
