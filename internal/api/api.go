@@ -88,6 +88,9 @@ type Call struct {
 	Invocation string
 
 	URL string // scheme and host that the client has called; "": it has not called over a connection
+
+	// Created adds the ARN of what the call has created to its record in the audit trail; nil: none is wanted.
+	Created func(arn string)
 }
 
 // Unknown is the operation of a request that names no operation with a handler.

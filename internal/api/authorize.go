@@ -132,6 +132,14 @@ func (e *Endpoint) record(c *call, f *fault.Error) {
 	e.access.Trail().Record(e.access.Recorded(c.identity, c.origin, c.handler.action.String(), c.resources, err))
 }
 
+// creates returns what adds the ARN of what the call has created to its record; nil: the input names all resources.
+func (c *call) creates() func(arn string) {
+	if !c.handler.changes || len(c.handler.names) > 0 {
+		return nil
+	}
+	return func(arn string) { c.resources = append(c.resources, arn) }
+}
+
 // originOf returns where a request comes from.
 func originOf(r *listen.Request, requestID, region string) access.Origin {
 	return access.Origin{Address: r.Client.Address, TLS: r.Client.TLS, UserAgent: r.Header.Get("User-Agent"),

@@ -560,7 +560,7 @@ func TestAttach(t *testing.T) {
 	sign(t, r, nil)
 	want := api.Call{Caller: sigv4.Caller{AccessKeyID: accessKey, Principal: "alice", Region: "us-west-2"},
 		Invocation: "one", URL: "http://h"}
-	if w := do(endpoint, r); w.Code != http.StatusOK || got != want {
+	if w := do(endpoint, r); w.Code != http.StatusOK || !reflect.DeepEqual(got, want) {
 		t.Errorf("%d, %+v", w.Code, got)
 	}
 }

@@ -88,5 +88,5 @@ func (e *Endpoint) admitted(ctx context.Context, c *call, run func(context.Conte
 		return tooOften(c)
 	}
 	return run(e.attach(ctx, Call{Caller: sigv4.Caller{Principal: c.principal},
-		URL: urlOf(c.origin.Host, c.origin.TLS)}))
+		URL: urlOf(c.origin.Host, c.origin.TLS), Created: c.creates()}))
 }

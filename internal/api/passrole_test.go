@@ -24,6 +24,7 @@ import (
 type passing struct {
 	trail *audit.Trail
 	asked []string // actions and resources
+	named []string // resources of the last record
 }
 
 func (p *passing) IdentityOf(sigv4.Caller) *access.Identity { return &access.Identity{} }
@@ -46,7 +47,9 @@ func (p *passing) RoleARN(sent string) string {
 
 func (p *passing) Refused(string, access.Origin, string, error) {}
 
-func (p *passing) Recorded(*access.Identity, access.Origin, string, []string, error) (r audit.Record) {
+func (p *passing) Recorded(_ *access.Identity, _ access.Origin, _ string, resources []string,
+	_ error) (r audit.Record) {
+	p.named = slices.Clone(resources)
 	return r
 }
 
@@ -71,19 +74,25 @@ func TestPassRole(t *testing.T) {
 			[]string{"iam:PassRole role/admin"}},
 	} {
 		created := false
+		var added func(arn string)
 		p := &passing{trail: audit.New(audit.Config{Feed: memory.NewFeedAt(clock), Clock: clock,
 			Log: slog.New(slog.DiscardHandler)})}
 		create := func(context.Context, *wire.CreateFleetInput) (*wire.CreateFleetOutput, error) {
 			created = true
+			added("fleet/new")
 			return &wire.CreateFleetOutput{}, nil
 		}
 		endpoint := newEndpoint(t, api.Config{Access: p, Resolver: p,
+			Attach:   func(ctx context.Context, c api.Call) context.Context { added = c.Created; return ctx },
 			Handlers: []wire.Handler{wire.OpCreateFleet.Handle(create)}})
 		r := newRequest(wire.JSON, "http://h/", "CreateFleet", []byte(body))
 		sign(t, r, []byte(body))
 		w := do(endpoint, r)
 		if w.Code != want.status || created != (want.status == http.StatusOK) || !slices.Equal(p.asked, want.asked) {
 			t.Errorf("%s: %d %s, asked %q", body, w.Code, w.Body, p.asked)
+		}
+		if created != slices.Equal(p.named, []string{"fleet/new"}) {
+			t.Errorf("%s: the record has %q", body, p.named)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (e *Endpoint) serve(ctx context.Context, c *call, a *listen.Answer) error {
 	if c.lost, err = e.inject(ctx, c.operation()); err != nil {
 		return err
 	}
-	from := Call{Caller: caller, URL: urlOf(c.request.Host, c.request.Client.TLS)}
+	from := Call{Caller: caller, URL: urlOf(c.request.Host, c.request.Client.TLS), Created: c.creates()}
 	if !c.lost { // else the test is for a client that must recognise its own retry, by a token for example
 		from.Invocation = c.request.Header.Get("Amz-Sdk-Invocation-Id")
 	}

@@ -20,6 +20,7 @@ func (p *Plane) CreateAlias(ctx context.Context, in *wire.CreateAliasInput) (*wi
 	if err := p.Change(ctx, command); err != nil {
 		return nil, err
 	}
+	created(ctx, p.build("alias", id))
 	alias, err := p.alias(id)
 	return &wire.CreateAliasOutput{Alias: alias}, err
 }

@@ -44,6 +44,7 @@ func (p *Plane) CreateBuild(ctx context.Context, in *wire.CreateBuildInput) (*wi
 	if err := p.Change(ctx, command); err != nil {
 		return nil, err
 	}
+	created(ctx, p.build("build", command.ID))
 	build, err := p.shownBuild(command.ID)
 	if err != nil {
 		return nil, err

@@ -35,16 +35,17 @@ func (p *Plane) CreateFleet(ctx context.Context, in *wire.CreateFleetInput) (*wi
 	if err := p.Change(ctx, command); err != nil {
 		return nil, err
 	}
-	return p.fleetCreated(command.ID, command.Locations)
+	return p.fleetCreated(ctx, command.ID, command.Locations)
 }
 
 // fleetCreated answers the creation of a fleet with locations.
-func (p *Plane) fleetCreated(id string, locations []string) (*wire.CreateFleetOutput, error) {
+func (p *Plane) fleetCreated(ctx context.Context, id string, locations []string) (*wire.CreateFleetOutput, error) {
 	f, err := p.Catalog().LiveFleet(id)
 	if err != nil {
 		return nil, err
 	}
 	states := p.locationStates(id, locations)
+	created(ctx, p.FleetARN(id))
 	return &wire.CreateFleetOutput{FleetAttributes: p.fleetAttributes(f), LocationStates: states}, nil
 }
 

@@ -40,7 +40,7 @@ func (p *Plane) createManagedFleet(ctx context.Context, in *wire.CreateFleetInpu
 			locations = append(locations, l)
 		}
 	}
-	return p.fleetCreated(command.ID, locations)
+	return p.fleetCreated(ctx, command.ID, locations)
 }
 
 // checkManaged rejects requests that name what this service does not have, or leave out what it needs.

@@ -57,7 +57,8 @@ func (s *service) openEndpoints(context.Context) error {
 		Access: s.plane, Resolver: s.plane, ManagementOnly: s.cfg.AuditCalls == "management",
 		Ready: s.awaitReady,
 		Attach: func(ctx context.Context, c api.Call) context.Context {
-			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation, URL: c.URL})
+			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation, URL: c.URL,
+				Created: c.Created})
 		},
 		Allow: s.quotas(throttle.allow), Inject: s.injected(), Enter: calls.enter, Leave: calls.leave,
 		Bodies: bodies, Observe: s.metrics.Call,
