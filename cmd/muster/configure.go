@@ -54,7 +54,9 @@ one to choose.`,
 	f.StringVar(&c.region, "region", "", "region, if the service cannot be asked")
 	f.StringVar(&c.account, "account", "", "account, if the service cannot be asked")
 	f.StringVar(&c.startURL, "start-url", "", "URL of the start page, if the service cannot be asked")
-	f.StringVar(&c.caFile, "ca-bundle", "", "PEM file of the CA to trust, also by the AWS tools")
+	f.StringVar(&c.caFile, "ca-file", "", "PEM file of the CA to trust, also by the AWS tools")
+	f.StringVar(&c.caFile, "ca-bundle", "", "the same as --ca-file")
+	_ = f.MarkHidden("ca-bundle") // the flag exists
 	return command
 }
 
@@ -169,7 +171,7 @@ func (c *configuration) fetch(ctx context.Context) (served signInConfiguration, 
 	transport := &http.Transport{TLSClientConfig: trust, Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
 	response, err := (&http.Client{Transport: transport, Timeout: ssoTimeout}).Do(request)
 	if unknownCA(err) {
-		return served, fmt.Errorf("%w\nGive the CA of the service with --ca-bundle FILE", err)
+		return served, fmt.Errorf("%w\nGive the CA of the service with --ca-file FILE", err)
 	}
 	if err != nil {
 		return served, err
@@ -200,7 +202,7 @@ func issued(ca string, certificates []*x509.Certificate) bool {
 // keepCA stores the CA that the service has sent beside the configuration. It came over TLS, or from this machine.
 func (c *configuration) keepCA(pem string) error {
 	if (&operatorCall{service: c.service}).unencrypted() {
-		return errors.New("the service has a CA of its own, which came unencrypted: give it with --ca-bundle FILE")
+		return errors.New("the service has a CA of its own, which came unencrypted: give it with --ca-file FILE")
 	}
 	config, err := c.awsFile("AWS_CONFIG_FILE", "config")
 	if err != nil {

@@ -193,8 +193,8 @@ func (s *story) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.answered("%s, game servers connect to %s", compute.Compute.ComputeStatus,
-		aws.ToString(compute.Compute.GameLiftServiceSdkEndpoint))
+	s.answered("%s, game servers connect to %s, or on this machine to %s", compute.Compute.ComputeStatus,
+		aws.ToString(compute.Compute.GameLiftServiceSdkEndpoint), s.endpoints.WS)
 
 	s.asked("GetComputeAuthToken")
 	token, err := s.client.GetComputeAuthToken(ctx,
@@ -357,7 +357,7 @@ func (s *story) see(ctx context.Context, name, other string) error {
 	if err != nil {
 		return fmt.Errorf("%s does not see %s walk: %w", name, other, err)
 	}
-	s.answered("%s sees player %d at %.2f,%.2f", name, s.players[other].Number(), x, y)
+	s.answered("%s sees %s at %.2f,%.2f", name, other, x, y)
 	return nil
 }
 
@@ -397,7 +397,7 @@ func (s *story) talk(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s did not receive it: %w", name, err)
 		}
-		s.answered("%s receives: player %d says %s", name, said.Number, said.Text)
+		s.answered("%s receives: player-1 says %s", name, said.Text)
 	}
 	return nil
 }
@@ -413,7 +413,7 @@ func (s *story) leave(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("player-1 does not see that player-2 has left: %w", err)
 	}
-	s.answered("player-1 sees that player %d has left", gone)
+	s.answered("player-1 sees that player-2 has left")
 	s.asked("CreatePlayerSession for player-3, again")
 	out, err := s.client.CreatePlayerSession(ctx,
 		&gamelift.CreatePlayerSessionInput{GameSessionId: s.session.GameSessionId, PlayerId: aws.String("player-3")})

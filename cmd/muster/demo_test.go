@@ -27,10 +27,10 @@ func TestDemo(t *testing.T) {
 	rest := told
 	for _, line := range []string{
 		"== 1/7  An operator prepares a fleet ==", " s <- fleet-",
-		"GameSessionFullException", "joined as player 1", "joined as player 2", "player-1 sees player 2 at",
-		"player-2 sees player 1 at",
-		"refused: NotFoundException", "are not affected", "player-2 receives: player 1 says hello",
-		"player-1 sees that player 2 has left",
+		"GameSessionFullException", "joined as player 1", "joined as player 2", "player-1 sees player-2 at",
+		"player-2 sees player-1 at",
+		"refused: NotFoundException", "are not affected", "player-2 receives: player-1 says hello",
+		"player-1 sees that player-2 has left",
 		"joined as player 3", "exit status 0", "the game session is TERMINATED",
 	} {
 		_, after, found := strings.Cut(rest, line)

@@ -80,11 +80,17 @@ needs attention, and what changed in the last 10 minutes.`,
 			for _, n := range v.Attention {
 				row(to, "ATTENTION", n.Text)
 			}
+			if len(v.Events) > 0 {
+				fmt.Fprintln(to, "\nFLEET EVENTS, the newest first")
+			}
 			for _, e := range v.Events {
 				row(to, e.Time, e.FleetID+" "+e.Code+" "+e.Message)
 			}
+			if len(v.Changes) > 0 {
+				fmt.Fprintln(to, "\nCHANGES, the newest first")
+			}
 			for _, c := range v.Changes {
-				row(to, c.Time, c.Name+" by "+c.User)
+				row(to, c.Time, strings.TrimSpace(c.Name+" by "+c.User+" "+strings.Join(c.Resources, " ")))
 			}
 		})
 	})

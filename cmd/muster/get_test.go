@@ -67,7 +67,7 @@ func TestGet(t *testing.T) {
 		{"get everything", exitMisuse, []string{"use builds, computes, find, fleets, instances"}, "Usage:"},
 		{"get placements ranked -o wide", exitOK, []string{"ATTEMPT"}, "{"},
 		{"get player anna -o wide", exitOK, []string{"ACCEPTED"}, "{"},
-		{"get nodes", exitOK, []string{"VERSION", "FREE BYTES"}, "NATS"},
+		{"get nodes", exitOK, []string{"VERSION", "FREE MIB"}, "NATS"},
 		{"get nodes -o wide", exitOK, []string{"NATS", "2."}, "{"},
 		{"get nodes -o json", exitOK, []string{`{"nodes":[{"version":"`, `"diskUsedBytes":`, `"ownedShards":`}, "FREE"},
 		{"get shards", exitOK, []string{"OWNER", "ms"}, "JOURNAL"},

@@ -16,8 +16,8 @@ func (a *app) getNodesCommand() *cobra.Command {
 		use:   "nodes",
 		short: "List the nodes that are up, with their disks and versions",
 		long: `List the nodes that are up, or the service if it runs alone: shards that each owns, the
-size of its data directory, free bytes on that file system, and records of the journals
-that it has not read yet. "muster cluster nodes" lists all nodes of a cluster, with the
+size of its data directory, what is free on that file system, and records of the journals
+that it has not read yet (LAG). A service that runs alone has no name of a node. "muster cluster nodes" lists all nodes of a cluster, with the
 copies that they have.`,
 		example: `  muster get nodes
   muster get nodes -o wide`,
@@ -39,10 +39,10 @@ copies that they have.`,
 			nodes = append(nodes, nodeRow{n, owned[n.Name]})
 		}
 		return o.show(map[string]any{"nodes": nodes}, func(to io.Writer) {
-			o.line(to, cells{"NODE", "SHARDS", "DATA BYTES", "FREE BYTES", "LAG", "VERSION"}, "DISK BYTES", "NATS")
+			o.line(to, cells{"NODE", "SHARDS", "DATA MIB", "FREE MIB", "LAG", "VERSION"}, "DISK MIB", "NATS")
 			for _, n := range nodes {
-				o.line(to, cells{n.Name, n.Shards, n.DiskUsed, n.DiskFree, n.Lag, cmp.Or(n.Version, n.Problem)},
-					n.DiskSize, n.Engine)
+				o.line(to, cells{n.Name, n.Shards, n.DiskUsed >> 20, n.DiskFree >> 20, n.Lag, cmp.Or(n.Version, n.Problem)},
+					n.DiskSize>>20, n.Engine)
 			}
 		})
 	})
@@ -52,9 +52,10 @@ func (a *app) getShardsCommand() *cobra.Command {
 	return a.viewCommand(help{
 		use:   "shards",
 		short: "List the shards with their owners, journals and snapshots",
-		long: `List the shards: owner, newest record of the journal, records that the called node has
-not read yet, how long the newest 1,000 appends of the owner took, and the newest
-snapshot with the last record that it includes.`,
+		long: `List the shards: owner ("-" of a service that runs alone), newest record of the journal
+(LAST), records that the called node has not read yet (LAG), how long the newest 1,000
+appends of the owner took (P50, P99), and the newest snapshot: the last record that it
+includes, and how long ago it was made (AGE).`,
 		example: `  muster get shards
   muster get shards -o wide`,
 	}, cobra.NoArgs, func(ctx context.Context, o *operatorCall, _ []string) error {

@@ -113,7 +113,11 @@ func (q *logQuery) showOutput(ctx context.Context, o *operatorCall, id string) e
 		return err
 	}
 	if !q.follow {
-		return read()
+		err := read()
+		if err == nil && !r.wrote {
+			fmt.Fprintln(o.stderr, "no output yet")
+		}
+		return err
 	}
 	return o.follow(ctx, func(started func()) (done bool, err error) {
 		r.started = started
@@ -135,6 +139,7 @@ type outputReader struct {
 	values  url.Values
 	started func() // called when a stream has begun; may be nil
 	last    string // time of the newest line
+	wrote   bool
 }
 
 func (r *outputReader) read(ctx context.Context, kind, id string) error {
@@ -164,7 +169,7 @@ func (r *outputReader) write(data []byte, seen string) error {
 	if line.Time != "" && line.Time <= seen {
 		return nil
 	}
-	r.last = max(r.last, line.Time)
+	r.last, r.wrote = max(r.last, line.Time), true
 	var err error
 	switch {
 	case r.asJSON:

@@ -55,6 +55,17 @@ func TestBriefLogLines(t *testing.T) {
 	}
 }
 
+// TestLogsNone: a process without output is no silence.
+func TestLogsNone(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer service.Close()
+	got := expect(t, []string{"AWS_ENDPOINT_URL=" + service.URL, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret",
+		"AWS_REGION=us-west-2"}, exitOK, []string{"logs", "p-1"})
+	if got.stdout != "" || got.stderr != "no output yet\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A step is a request that a stub expects, and how it answers: status 200 and lines, after which it may break off.
 type step struct {
 	asked  string

@@ -102,7 +102,8 @@ func (a *app) rootCommand() *cobra.Command {
 		Long: `Muster is a game-session service that you run yourself. It speaks the wire
 protocols of Amazon GameLift Servers, so unchanged clients, server SDKs and
 tools work against it.`,
-		Example: `  muster dev                # a local service, ready to use
+		Example: `  muster demo               # a game from end to end, in some seconds
+  muster dev                # a local service, ready to use
   muster local              # in place of GameLift Local
   muster serve              # a service with your settings
   muster config             # the settings in force and their sources`,

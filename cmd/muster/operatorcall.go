@@ -44,7 +44,8 @@ func (o *operatorCall) addFlags(command *cobra.Command) {
 	f.StringVar(&o.keys.SecretKey, "secret-key", "", "its secret; better in the environment (AWS_SECRET_ACCESS_KEY)")
 	f.StringVar(&o.keys.Region, "region", "", "region that the call is signed for (environment AWS_REGION)")
 	f.StringVar(&o.caFile, "ca-file", "", "PEM file of the CA to trust (environment MUSTER_CA_FILE)")
-	f.StringVar(&o.profile, "profile", "", "profile of the AWS configuration (environment AWS_PROFILE)")
+	f.StringVar(&o.profile, "profile", "", "profile of the AWS configuration (environment AWS_PROFILE; "+
+		"without an endpoint "+defaultProfile+", if there is one)")
 }
 
 // complete fills in missing values from the environment, then from a profile of the AWS configuration. A profile on the
@@ -78,13 +79,27 @@ func (o *operatorCall) complete(ctx context.Context) error {
 	return o.credentials(&o.keys)
 }
 
+// completeOrDefault is complete with the profile that "muster configure" writes, if nothing names a service.
+func (o *operatorCall) completeOrDefault(ctx context.Context) error {
+	err := o.complete(ctx)
+	if !errors.Is(err, errNoEndpoint) ||
+		cmp.Or(o.profile, o.getenv("AWS_PROFILE"), o.keys.AccessKey, o.getenv("AWS_ACCESS_KEY_ID")) != "" {
+		return err
+	}
+	if _, missing := o.loadProfile(ctx, defaultProfile); missing != nil {
+		return err
+	}
+	o.profile = defaultProfile
+	return o.complete(ctx)
+}
+
 var errNoEndpoint = errors.New("no endpoint: set AWS_ENDPOINT_URL_GAMELIFT to the URL of the service, such as " +
 	"http://127.0.0.1:9080, or use --endpoint or --profile; of muster dev, source muster.env")
 
 // run returns the RunE of a command that makes the call.
 func (o *operatorCall) run(do func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
-		if err := o.complete(command.Context()); err != nil {
+		if err := o.completeOrDefault(command.Context()); err != nil {
 			return &misuseError{err}
 		}
 		return do(command.Context(), args)

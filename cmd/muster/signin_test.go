@@ -266,7 +266,7 @@ func TestConfigureKeepsTheCA(t *testing.T) {
 	encrypted.Config.ErrorLog = nil
 	defer encrypted.Close()
 	other := &person{t: t, environ: []string{"HOME=" + t.TempDir()}}
-	other.run(exitFailure, []string{"configure", "--endpoint", encrypted.URL}, "--ca-bundle FILE")
+	other.run(exitFailure, []string{"configure", "--endpoint", encrypted.URL}, "--ca-file FILE")
 }
 
 // TestConfigureBehindProxy holds that the profile gets the service's local CA only if that CA has issued the
@@ -496,7 +496,10 @@ func TestProfileOfCalls(t *testing.T) {
 	expectSigned("Credential=ASIAdev/", "--profile", "muster")
 	expectSigned("/eu-west-1/gamelift/", "--profile", "muster")
 	expectSigned(" st", "--profile", "muster")
+	expectSigned("Credential=ASIAdev/") // the default, as nothing names a service
 	home := p.environ
+	p.environ = append(home, "AWS_ACCESS_KEY_ID=AKIAENV", "AWS_SECRET_ACCESS_KEY=s", "AWS_REGION=r")
+	p.run(exitMisuse, []string{"user", "ls"}, "no endpoint: ")
 	p.environ = append(home, "AWS_PROFILE=muster")
 	expectSigned("Credential=ASIAdev/")
 	p.environ = append(home, "AWS_PROFILE=muster", "AWS_ACCESS_KEY_ID=AKIAENV", "AWS_SECRET_ACCESS_KEY=s")

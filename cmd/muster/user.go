@@ -35,8 +35,8 @@ func (a *app) userAddCommand() *cobra.Command {
 	command := a.showCommand(help{
 		use:   "add NAME",
 		short: "Add a person or a service account",
-		long: `Add a person. --invite prints a link, once, by which the person sets a password;
---password-stdin reads a password from standard input. Without either the person signs
+		long: `Add a person. --invite prints a link, once, by which the person sets a password
+("muster user passwd" prints another one); --password-stdin reads a password from standard input. Without either the person signs
 in by an identity provider.`,
 		example: `  muster user add ada --email ada@example.com --group developers --invite
   muster user add ci --service`,
