@@ -75,7 +75,8 @@ func TestEventsCommand(t *testing.T) {
 		expect(t, environ, exitFailure, strings.Fields(args), "NotFoundException: Fleet not found.")
 	}
 	for _, args := range []string{"events", "events -f"} {
-		got := expect(t, append([]string{"AWS_ACCESS_KEY_ID=denied"}, environ...), exitFailure, strings.Fields(args), "Denied")
+		denied := append([]string{"AWS_ACCESS_KEY_ID=denied"}, environ...)
+		got := expect(t, denied, exitFailure, strings.Fields(args), "Denied")
 		if got.stdout != "" {
 			t.Errorf("%s: printed %s", args, got.stdout)
 		}

@@ -147,8 +147,9 @@ func TestFollow(t *testing.T) {
 		{"log, with a key that expires", []string{"logs", "-f", "--json"}, []step{
 			{"/v1/logs?follow=true&last=10", 200, one, false},
 			{"/v1/logs?after=7&follow=true", 403, denied, false}}, exitFailure, []string{one}, "Unknown key."},
-		{"log, refused", []string{"logs", "-f"}, []step{{"/v1/logs?follow=true&last=10", 503, conflict, false}}, exitFailure,
-			nil, "ConflictException: No agent."},
+		{"log, refused", []string{"logs", "-f"}, []step{
+			{"/v1/logs?follow=true&last=10", 503, conflict, false}}, exitFailure, nil,
+			"ConflictException: No agent."},
 		{"events", []string{"events", "--follow", "--json"}, []step{
 			{"/v1/events?follow=true&last=10", 200, "", true},
 			{"/v1/events?follow=true&last=10", 200, `{"position":"1.1"}` + "\n", true},

@@ -29,7 +29,8 @@ func TestLookup(t *testing.T) {
 			t.Fatalf("%q: %+v, %v", q.Text, found, err)
 		}
 		for _, h := range found.Hits {
-			if !strings.HasPrefix(h.Path, "/console/") || h.ID == "" || (h.Status != "") != (h.Kind == gameSessionKind) {
+			if !strings.HasPrefix(h.Path, "/console/") || h.ID == "" ||
+				(h.Status != "") != (h.Kind == gameSessionKind) {
 				t.Errorf("%q: %+v", q.Text, h)
 			}
 			exact := ""

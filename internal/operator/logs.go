@@ -64,9 +64,9 @@ func logQuery(c *call) (q logring.Query, last int, follow bool, err error) {
 		"level": err1, "shard": err2, "follow": err3, "limit": err4, "after": err5, "last": err6,
 	} {
 		if err != nil {
-			return q, 0, false, fault.New(fault.InvalidRequest, "Parameter %s is %.100q. level must be debug, info, warn "+
-				"or error, shard a number, follow true or false, limit and last numbers from 1 to %d, after the position "+
-				"of a line.", name, values[name], maxRecords)
+			return q, 0, false, fault.New(fault.InvalidRequest, "Parameter %s is %.100q. level must be debug, info, "+
+				"warn or error, shard a number, follow true or false, limit and last numbers from 1 to %d, after the "+
+				"position of a line.", name, values[name], maxRecords)
 		}
 	}
 	q.Level = level
