@@ -149,8 +149,9 @@ func TestDoctorExamines(t *testing.T) {
 		}, finding{"ports", checkFailure, "in use by nginx (pid 12)", "the setting metrics-listen"}},
 		{"an address of another machine", func(*world) []string { return []string{"MUSTER_PPROF_LISTEN=192.0.2.1:7"} },
 			finding{"ports", checkFailure, "pprof-listen:", "address of this machine"}},
-		{"a target of the gateway that is none", func(*world) []string { return []string{"MUSTER_GATEWAY_ALIAS=alias-x…"} },
-			finding{"settings", checkFailure, "setting gateway-alias (environment MUSTER_GATEWAY_ALIAS)", "gateway-alias"}},
+		{"a target of the gateway that is none", func(*world) []string {
+			return []string{"MUSTER_GATEWAY_ALIAS=alias-x…"}
+		}, finding{"settings", checkFailure, "gateway-alias (environment MUSTER_GATEWAY_ALIAS)", "gateway-alias"}},
 		{"a directory that cannot be written", func(w *world) []string {
 			write(t, w.dir, "region.json", someRegion)
 			w.syncs = func(string) ([]time.Duration, error) { return nil, os.ErrPermission }
@@ -227,7 +228,8 @@ func TestDoctorExamines(t *testing.T) {
 		}, finding{"keys", checkFailure, "region.secret is missing", ""}},
 		{"keys of the gateway that are none", func(w *world) []string {
 			return []string{"MUSTER_GATEWAY_KEYS_FILE=" + write(t, filepath.Dir(w.dir), "keys", "a:short")}
-		}, finding{"keys", checkFailure, "gateway-keys-file (environment MUSTER_GATEWAY_KEYS_FILE): line 1", "Correct the file"}},
+		}, finding{"keys", checkFailure, "gateway-keys-file (environment MUSTER_GATEWAY_KEYS_FILE): line 1",
+			"Correct the file"}},
 		{"a secret of webhooks that is none", func(w *world) []string {
 			return []string{"MUSTER_WEBHOOKS=http://127.0.0.1:1/", "MUSTER_WEBHOOK_SECRET_FILE=none"}
 		}, finding{"keys", checkFailure, "webhook-secret-file", "Correct the file"}},

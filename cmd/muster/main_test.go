@@ -270,7 +270,8 @@ func TestFilesOfSettings(t *testing.T) {
 		for _, command := range []string{"config", "serve"} {
 			args := append([]string{command, "--data", t.TempDir()}, flags...)
 			got := executeWith(t, runService, nil, args...)
-			if got.status != exitMisuse || !strings.Contains(got.stderr, "muster: setting "+setting+" (flag --"+setting) {
+			want := "muster: setting " + setting + " (flag --" + setting
+			if got.status != exitMisuse || !strings.Contains(got.stderr, want) {
 				t.Errorf("%s %s: %+v", command, setting, got)
 			}
 		}
@@ -393,7 +394,8 @@ func TestConnectionsAreExplained(t *testing.T) {
 		{syscall.ECONNREFUSED, "start the service"},
 	} {
 		got := explainConnection(&url.Error{Op: "Get", URL: "/", Err: c.err}).Error()
-		if !strings.Contains(got, c.want) || strings.Contains(got, "start the service") != (c.err == syscall.ECONNREFUSED) {
+		if !strings.Contains(got, c.want) ||
+			strings.Contains(got, "start the service") != errors.Is(c.err, syscall.ECONNREFUSED) {
 			t.Errorf("got %s", got)
 		}
 	}

@@ -41,7 +41,8 @@ func (s *service) reportCertificate() {
 	case leaf.NotAfter.Sub(now) < CertificateWarning:
 		warn("certificate expires soon", "expires", leaf.NotAfter, "fix", renewal)
 	}
-	if u, err := url.Parse(s.cfg.PublicURL); err == nil && u.Scheme == "wss" && leaf.VerifyHostname(u.Hostname()) != nil {
+	u, err := url.Parse(s.cfg.PublicURL)
+	if err == nil && u.Scheme == "wss" && leaf.VerifyHostname(u.Hostname()) != nil {
 		s.cfg.Log.Warn("certificate lacks the name of public-url", "certificate", file, "public_url", s.cfg.PublicURL,
 			"names", leaf.DNSNames, "fix", "a certificate with that name, or another public-url")
 	}
