@@ -15,8 +15,8 @@ const interval = time.Second
 // maxValue is how many bytes of a client's text Clip keeps.
 const maxValue = 128
 
-// A Limiter allows one line of each kind in a time, mostly a second. It may be used by several goroutines. Kinds are constants: it
-// remembers each.
+// A Limiter allows one line of each kind in a time, mostly a second. It may be used by several goroutines. Kinds are
+// constants: it remembers each.
 type Limiter struct {
 	clock clockwork.Clock
 
