@@ -20,7 +20,8 @@ func TestGameEnviron(t *testing.T) {
 		{"ca.pem", []string{"A=1"}, []string{"A=1", "MUSTER_CA_FILE=" + ca, "SSL_CERT_FILE=" + ca}},
 		{"", []string{"AWS_CA_BUNDLE=" + ca}, []string{"AWS_CA_BUNDLE=" + ca, "MUSTER_CA_FILE=" + ca,
 			"SSL_CERT_FILE=" + ca}},
-		{"ca.pem", []string{"MUSTER_CA_FILE=/x", "SSL_CERT_FILE=/y"}, []string{"MUSTER_CA_FILE=/x", "SSL_CERT_FILE=/y"}},
+		{"ca.pem", []string{"MUSTER_CA_FILE=/x", "SSL_CERT_FILE=/y"},
+			[]string{"MUSTER_CA_FILE=/x", "SSL_CERT_FILE=/y"}},
 	} {
 		f := &agentFlags{app: &app{environ: c.environ}, caFile: c.flag}
 		if got := f.gameEnviron(); !slices.Equal(got, c.want) {

@@ -17,8 +17,8 @@ func (a *app) getNodesCommand() *cobra.Command {
 		short: "List the nodes that are up, with their disks and versions",
 		long: `List the nodes that are up, or the service if it runs alone: shards that each owns, the
 size of its data directory, what is free on that file system, and records of the journals
-that it has not read yet (LAG). A service that runs alone has no name of a node. "muster cluster nodes" lists all nodes of a cluster, with the
-copies that they have.`,
+that it has not read yet (LAG). A service that runs alone has no name of a node. "muster
+cluster nodes" lists all nodes of a cluster, with the copies that they have.`,
 		example: `  muster get nodes
   muster get nodes -o wide`,
 	}, cobra.NoArgs, func(ctx context.Context, o *operatorCall, _ []string) error {
@@ -41,7 +41,8 @@ copies that they have.`,
 		return o.show(map[string]any{"nodes": nodes}, func(to io.Writer) {
 			o.line(to, cells{"NODE", "SHARDS", "DATA MIB", "FREE MIB", "LAG", "VERSION"}, "DISK MIB", "NATS")
 			for _, n := range nodes {
-				o.line(to, cells{n.Name, n.Shards, n.DiskUsed >> 20, n.DiskFree >> 20, n.Lag, cmp.Or(n.Version, n.Problem)},
+				o.line(to, cells{n.Name, n.Shards, n.DiskUsed >> 20, n.DiskFree >> 20, n.Lag,
+					cmp.Or(n.Version, n.Problem)},
 					n.DiskSize>>20, n.Engine)
 			}
 		})

@@ -36,8 +36,8 @@ func (a *app) userAddCommand() *cobra.Command {
 		use:   "add NAME",
 		short: "Add a person or a service account",
 		long: `Add a person. --invite prints a link, once, by which the person sets a password
-("muster user passwd" prints another one); --password-stdin reads a password from standard input. Without either the person signs
-in by an identity provider.`,
+("muster user passwd" prints another one); --password-stdin reads a
+password from standard input. Without either the person signs in by an identity provider.`,
 		example: `  muster user add ada --email ada@example.com --group developers --invite
   muster user add ci --service`,
 	}, cobra.ExactArgs(1), func(ctx context.Context, o *operatorCall, args []string) (err error) {

@@ -14,11 +14,13 @@ func TestMachines(t *testing.T) {
 	w.answers["GET /v1/machines"] = `{"machines":[` +
 		`{"machine":"box-1","status":"ONLINE","location":"custom-a","cpus":1.5,"memoryMiB":2048,"version":"v9",` +
 		`"os":"linux","arch":"arm64","load":0.25,"freeMemoryMiB":1000,"lastReport":"2026-11-25T11:58:00Z"},` +
-		`{"machine":"box-2","status":"RECONNECTING","drained":true,"instances":2},{"machine":"box-3","status":"LOST"}],` +
+		`{"machine":"box-2","status":"RECONNECTING","drained":true,"instances":2},` +
+		`{"machine":"box-3","status":"LOST"}],` +
 		`"nextToken":"t&"}`
 	w.shows("GET", "/console/machines?status=LOST&location=custom-a", nil, 200, "box-1", "1.5", "load 0.25",
 		"2048 MiB", "1000 free", ">drained<", "v9", "arm64", "2 m 0 s ago", "Drain box-1", "Undrain box-2",
-		"Delete box-2", "End its 2 instances", "Drain box-3", "Delete box-3", "<option selected>LOST</option>", "next=t%26&amp;status=LOST")
+		"Delete box-2", "End its 2 instances", "Drain box-3", "Delete box-3", "<option selected>LOST</option>",
+		"next=t%26&amp;status=LOST")
 	w.answers["POST /v1/machines/box-1/drain"] = `{}`
 	w.answers["POST /v1/machines/box-2/undrain"] = `{}`
 	w.answers["DELETE /v1/machines/box-2"] = `{}`

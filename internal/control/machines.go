@@ -198,8 +198,8 @@ func (p *Plane) DeleteMachine(ctx context.Context, name string, force bool) erro
 		if m.GameSessions != nil {
 			runs += " with " + plural(*m.GameSessions, "game session")
 		}
-		return fault.New(fault.Conflict, "Machine %s still runs %s. Wait until they have ended, or end them with force.",
-			name, runs)
+		return fault.New(fault.Conflict, "Machine %s still runs %s. Wait until they have ended, or end them "+
+			"with force.", name, runs)
 	}
 	return p.Change(ctx, catalog.DeleteMachine{Name: name, Lost: m.Status == machines.Lost})
 }

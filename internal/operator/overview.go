@@ -64,7 +64,8 @@ func (d *Handler) overview(c *call) (*Overview, error) {
 func downNodes(nodes []Node) (list []control.Attention) {
 	for _, n := range nodes {
 		if !n.Up {
-			list = append(list, control.Attention{Kind: "nodeDown", Resource: n.Name, Text: "node " + n.Name + " is not up"})
+			list = append(list, control.Attention{Kind: "nodeDown", Resource: n.Name,
+				Text: "node " + n.Name + " is not up"})
 		}
 	}
 	return list

@@ -41,8 +41,8 @@ func openIdentity(data, name string) (id identity, err error) {
 		return id, fmt.Errorf("%s is damaged: restore it, or delete it and the machine, and join again", path)
 	}
 	if name != "" && name != id.Name {
-		return id, fmt.Errorf("%w: %s is of machine %s, not of %s: choose another directory, or --name %[3]s", errIdentity,
-			data, id.Name, name)
+		return id, fmt.Errorf("%w: %s is of machine %s, not of %s: choose another directory, or --name %[3]s",
+			errIdentity, data, id.Name, name)
 	}
 	return id, nil
 }
