@@ -18,9 +18,9 @@ func GameLiftQuotas(c *muster.Config) {
 func (s *Service) Now() time.Time { return s.kit.Clock.Now() }
 
 // Advance moves the clock of the service forward, at most a week, and has everything happen that is due meanwhile:
-// reservations and tickets expire, placements time out, fleets scale. Ten minutes take about a second, a day two minutes.
-// Connected game servers count as healthy all the time. The clocks of game servers and clients do not change. A test
-// whose clock is advancing already fails.
+// reservations and tickets expire, placements time out, fleets scale. Ten minutes take about a second, a day two
+// minutes. Connected game servers count as healthy all the time. The clocks of game servers and clients do not change.
+// A test whose clock is advancing already fails.
 func (s *Service) Advance(d time.Duration) {
 	s.Helper()
 	s.must(s.kit.Advance(s.Context(), d))

@@ -344,8 +344,8 @@ func failureOf(say func(*spokenLine) sentence) func(*spokenLine) sentence {
 	}
 }
 
-// apiCall is an answer of the API. Calls of this process, for the console or a request of a test, are shown if they fail
-// or change something.
+// apiCall is an answer of the API. Calls of this process, for the console or a request of a test, are shown if they
+// fail or change something.
 func apiCall(line *spokenLine) sentence {
 	operation, exception, who := line.text["operation"], line.text["exception"], line.text["principal"]
 	if who == "console" || strings.HasPrefix(who, "arn:") {

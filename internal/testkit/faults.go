@@ -82,8 +82,8 @@ func isOperation(name string) bool {
 	return known || name == ""
 }
 
-// returns reports whether an operation can return an exception. Requests of the session gateway derive their status from
-// any of them.
+// returns reports whether an operation can return an exception. Requests of the session gateway derive their status
+// from any of them.
 func returns(operation string, kind fault.Kind) bool {
 	if o, known := wire.Lookup(operation); known && !kind.Common() {
 		return slices.Contains(o.Errors, string(kind))

@@ -40,7 +40,7 @@ func TestRefusals(t *testing.T) {
 		{"POST", "/v1/test/advance", `{"seconds":0}`, 400, "cannot advance by 0s"},
 		{"POST", "/v1/test/advance", `{"seconds":-1}`, 400, "cannot advance by -1s"},
 		{"POST", "/v1/test/advance", `{"seconds":1e300}`, 400, "cannot advance"},
-		{"POST", "/v1/test/advance", `{"seconds":"1m"}`, 400, "takes: seconds must not be a JSON string; use a number."},
+		{"POST", "/v1/test/advance", `{"seconds":"1m"}`, 400, "takes: seconds must not be a JSON string; use a number"},
 		{"POST", "/v1/test/advance", `"60"`, 400, "takes: it must be a JSON object, not a string."},
 		{"POST", "/v1/test/advance", `{"minutes":1}`, 400, `unknown field \"minutes\"`},
 		{"POST", "/v1/test/advance", ``, 400, "cannot advance by 0s"},

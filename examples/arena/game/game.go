@@ -102,7 +102,8 @@ func (g *game) awaitFirst() {
 		case g.slots.visits > 0: // somebody is on the way in
 			g.awaitFirst()
 		default:
-			g.out.always("LogGameState: Game session %s ends: no player has joined within %s", g.name, g.options.patience)
+			g.out.always("LogGameState: Game session %s ends: no player has joined within %s", g.name,
+				g.options.patience)
 			g.end()
 		}
 	})
