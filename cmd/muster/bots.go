@@ -343,7 +343,8 @@ func (b *botsRun) watch(stats *bots.Stats, began time.Time, full <-chan struct{}
 		case <-ticks.Chan():
 		}
 		s := stats.Snapshot()
-		fmt.Fprint(b.stderr, start, progress(s, b.now().Sub(began), float64(s.Joins-before)/every.Seconds(), width), end)
+		rate := float64(s.Joins-before) / every.Seconds()
+		fmt.Fprint(b.stderr, start, progress(s, b.now().Sub(began), rate, width), end)
 		before = s.Joins
 	}
 }

@@ -232,8 +232,8 @@ func TestBotsFail(t *testing.T) {
 	}
 }
 
-// TestBotsRefused has a game server of another version, which a retry cannot help: the bots end, and the message has the
-// flag to correct, not the game servers that are not free meanwhile.
+// TestBotsRefused has a game server of another version, which a retry cannot help: the bots end, and the message has
+// the flag to correct, not the game servers that are not free meanwhile.
 func TestBotsRefused(t *testing.T) {
 	t.Parallel()
 	f := newBotField(t)

@@ -102,8 +102,8 @@ func TestTalkRepeats(t *testing.T) {
 			log.Debug("request answered", "operation", "DescribeGameSessions", "took", time.Second)
 		}
 		log.Debug("request answered", "operation", "GetComputeAuthToken")
-		for _, calls := range [][]string{strings.Fields("Search Create Create Search Create Search Create Search Create"),
-			{"Search", "Search"}} {
+		alternating := strings.Fields("Search Create Create Search Create Search Create Search Create")
+		for _, calls := range [][]string{alternating, {"Search", "Search"}} {
 			log.Debug("server process ready", "process", "p", "compute", "c", "port", 7)
 			for _, operation := range calls {
 				log.Debug("request answered", "operation", operation)

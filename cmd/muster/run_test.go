@@ -52,7 +52,8 @@ func TestRunWithoutAProgram(t *testing.T) {
 		"./nope":          "there is no program ./nope",
 		"muster-has-none": "there is no program muster-has-none",
 	} {
-		if got := notStarted(program, exec.CommandContext(t.Context(), program).Start()); got == nil || got.Error() != want {
+		got := notStarted(program, exec.CommandContext(t.Context(), program).Start())
+		if got == nil || got.Error() != want {
 			t.Errorf("%s: got %v", program, got)
 		}
 	}

@@ -214,7 +214,8 @@ func (c *changes) process(in fleet.RoomID, body any) {
 		}
 	case *fleet.ProcessHasEnded:
 		reason := endings[e.Reason]
-		failed := e.Reason == fleet.EndedCrashed || e.Reason == fleet.EndedUnhealthy || e.Reason == fleet.EndedNeverReady
+		failed := e.Reason == fleet.EndedCrashed || e.Reason == fleet.EndedUnhealthy ||
+			e.Reason == fleet.EndedNeverReady
 		if c.starting[e.ProcessKey] && e.Reason == fleet.EndedItself {
 			reason, failed = "it reported its end before it was ready", true
 		}
