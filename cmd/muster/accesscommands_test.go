@@ -196,8 +196,8 @@ func TestRootKeyCommands(t *testing.T) {
 		"AccessDeniedException")
 }
 
-// TestRecoverRootKeyWithTLS replaces the root key of a service that accepts only TLS, with a certificate of the operator,
-// which has the names that clients use.
+// TestRecoverRootKeyWithTLS replaces the root key of a service that accepts only TLS, with a certificate of the
+// operator, which has the names that clients use.
 func TestRecoverRootKeyWithTLS(t *testing.T) {
 	data := t.TempDir()
 	s := mustertest.Start(t, func(c *muster.Config) {

@@ -248,7 +248,7 @@ func TestBotsRefused(t *testing.T) {
 // TestProgress has no line that a terminal cuts off within a word.
 func TestProgress(t *testing.T) {
 	s := bots.Snapshot{Joined: 2, Failures: []bots.Failure{{Reason: "refused by the game server: Full", Count: 3}}}
-	const line = "  10 s  2 joined  0 waiting  0.5 joins/s  p50 0s  p99 0s"
+	const line = "  10 s  2 joined  0 waiting  0.5 joins/s  p50 0 s  p99 0 s"
 	for width, want := range map[int]string{0: "  refused by the game server: Full: 3", terminalWidth: "  3 failures"} {
 		if got := progress(s, 10*time.Second, 0.5, width); got != line+want {
 			t.Errorf("width %d: got %q", width, got)

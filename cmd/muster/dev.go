@@ -318,8 +318,8 @@ func (d *development) welcome(e muster.Endpoints, fleet string) string {
 		{"game clients", cmp.Or(e.Gateway, "the session gateway is off")},
 		{"process", fmt.Sprint(os.Getpid())},
 	}
-	ready, hint := "Muster is ready", "The first line is for another terminal: AWS tools there call Muster, for GameLift, "+
-		"S3, IAM, STS and CloudWatch.\n"
+	ready, hint := "Muster is ready", "The first line is for another terminal: AWS tools there call Muster, for "+
+		"GameLift, S3, IAM, STS and CloudWatch.\n"
 	switch {
 	case d.test:
 		ready, hint = "Muster is ready for tests", ""

@@ -46,7 +46,8 @@ var faults = []fault{
 	{name: "network cut, both ways", nodes: 3, short: true, budget: takeOver,
 		strike: func(t *trial) { t.cut(sends | receives) }},
 	{name: "network cut, owner sends nothing", nodes: 3, budget: takeOver, strike: func(t *trial) { t.cut(sends) }},
-	{name: "network cut, owner receives nothing", nodes: 3, budget: takeOver, strike: func(t *trial) { t.cut(receives) }},
+	{name: "network cut, owner receives nothing", nodes: 3, budget: takeOver,
+		strike: func(t *trial) { t.cut(receives) }},
 	{name: "rolling restart", nodes: 1, short: true, budget: handOver, noFails: true, strike: func(t *trial) {
 		for _, n := range t.cluster.nodes {
 			n.Stop()

@@ -92,7 +92,7 @@ func set[T any](to, value *T) {
 func (d *Handler) simulate(c *call, in *simulationInput) (*matchsim.Report, error) {
 	rules, err := ruleset.Parse(in.Body)
 	if err != nil {
-		return nil, fault.New(fault.InvalidRequest, "ruleSetBody is not valid: %.1000s. POST /v1/rulesets/check returns "+
+		return nil, fault.New(fault.InvalidRequest, "ruleSetBody is not valid: %.1000s. POST /v1/rulesets/check has "+
 			"the positions.", err.Error())
 	}
 	if in.Timeout < 0 || in.Timeout > maxTimeout {

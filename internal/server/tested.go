@@ -75,7 +75,8 @@ func (s *service) attachTests(e config.Endpoints) {
 		URL: cmp.Or(e.WS, e.WSS),
 		TLS: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, // the service is in this process
 		Invoke: func(ctx context.Context, operation string, body []byte) ([]byte, error) {
-			return s.api.InvokeJSON(ctx, s.plane.LocalIdentity(), access.Origin{Program: testkit.Caller}, operation, body)
+			from := access.Origin{Program: testkit.Caller}
+			return s.api.InvokeJSON(ctx, s.plane.LocalIdentity(), from, operation, body)
 		},
 		Settle: s.settle, ReportHealth: s.reportHealth,
 	})
