@@ -32,7 +32,7 @@ func readBody(r *http.Request, limit int) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, int64(limit)+1))
 	switch {
 	case err != nil:
-		return nil, fault.New(fault.InvalidRequest, "The body could not be read: send the bytes that Content-Length has.")
+		return nil, fault.New(fault.InvalidRequest, "The body could not be read: send Content-Length bytes.")
 	case len(body) > limit:
 		return nil, fault.New(fault.InvalidRequest, "The body is too large: it may have %d bytes.", limit)
 	}
