@@ -86,7 +86,7 @@ func (e *Endpoint) serve(ctx context.Context, c *call, a *listen.Answer) error {
 		return err
 	}
 	from := Call{Caller: caller, URL: urlOf(c.request.Host, c.request.Client.TLS), Created: c.creates()}
-	if !c.lost { // else the test is for a client that must recognise its own retry, by a token for example
+	if !c.lost { // a client whose answer is lost must recognise its retry by other means, such as a token
 		from.Invocation = c.request.Header.Get("Amz-Sdk-Invocation-Id")
 	}
 	ctx = e.attach(ctx, from)
