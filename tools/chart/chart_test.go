@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -231,9 +232,14 @@ func checkPod(t *testing.T, objects map[string]string) {
 	}
 	environment := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 	for name, value := range config.Data {
-		environment = append(environment, name+"="+value)
+		if !isMounted(t, pod.Containers[0], name, value) {
+			environment = append(environment, name+"="+value)
+		}
 	}
 	for _, e := range pod.Containers[0].Env {
+		if isMounted(t, pod.Containers[0], e.Name, e.Value) {
+			continue
+		}
 		value := strings.ReplaceAll(e.Value, "$(MUSTER_NODE)", "muster-1")
 		if e.ValueFrom != nil { // MUSTER_NODE
 			value = "muster-1"
@@ -252,4 +258,15 @@ func checkPod(t *testing.T, objects map[string]string) {
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Errorf("muster config, with %q: %v\n%s", environment, err, out)
 	}
+}
+
+// isMounted reports whether a variable names a file of a Secret, which is not here, and checks that it is mounted.
+func isMounted(t *testing.T, c core.Container, name, value string) bool {
+	if !strings.HasPrefix(value, "/etc/muster/") {
+		return false
+	}
+	if !slices.ContainsFunc(c.VolumeMounts, func(m core.VolumeMount) bool { return m.MountPath == path.Dir(value) }) {
+		t.Errorf("%s is %s, which no volume has", name, value)
+	}
+	return true
 }
