@@ -121,7 +121,7 @@ func (g *game) end() {
 func (g *game) settle() {
 	_ = g.do(func() {
 		if g.slots.settle() && !g.options.linger {
-			g.out.always("LogGameState: Game session %s ends: the last player has left", g.name)
+			g.out.line("LogGameState: Game session %s ends: the last player has left", g.name)
 			g.end()
 		}
 	})
