@@ -221,8 +221,9 @@ func (e *feedEvent) details() string {
 
 // asClause returns a sentence in the form that it has after a colon.
 func asClause(sentence string) string {
-	if first, rest, ok := strings.Cut(sentence, " "); ok && first[1:] == strings.ToLower(first[1:]) {
-		sentence = strings.ToLower(first) + " " + rest
+	first, rest, _ := strings.Cut(sentence, " ")
+	if len(first) > 1 && first[1:] == strings.ToLower(first[1:]) { // no abbreviation, and no name like GameLift
+		sentence = strings.TrimSpace(strings.ToLower(first) + " " + rest)
 	}
 	return strings.TrimSuffix(sentence, ".")
 }
