@@ -67,18 +67,18 @@ func clusterCertificates(c *config.Config) (*tls.Config, error) {
 	if files.Cert != "" {
 		pair, err := listen.LoadCertificate(files.Cert, files.Key, c.Clock.Now, c.Log)
 		if err != nil {
-			return nil, fmt.Errorf("cluster-cert: %w", err)
+			return nil, settingError(c, "cluster-cert", err)
 		}
 		given = pair.Both()
 	}
 	if files.CA != "" {
 		authority, err := os.ReadFile(files.CA)
 		if err != nil {
-			return nil, fmt.Errorf("cluster-ca: %w", err)
+			return nil, settingError(c, "cluster-ca", err)
 		}
 		given.RootCAs = x509.NewCertPool()
 		if !given.RootCAs.AppendCertsFromPEM(authority) {
-			return nil, fmt.Errorf("cluster-ca: %s has no certificate", files.CA)
+			return nil, settingError(c, "cluster-ca", fmt.Errorf("%s has no certificate", files.CA))
 		}
 	}
 	return given, nil

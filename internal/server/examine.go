@@ -31,11 +31,7 @@ func ExamineSettings(cfg config.Config) error {
 	}
 	if !cfg.Cluster.Alone() {
 		_, err := clusterCertificates(&cfg)
-		setting := "cluster-cert"
-		if err != nil && strings.HasPrefix(err.Error(), "cluster-ca: ") {
-			setting = "cluster-ca"
-		}
-		errs = append(errs, settingError(&cfg, setting, err))
+		errs = append(errs, err)
 	}
 	_, err := otlp.Load(cfg.Environ)
 	return errors.Join(append(errs, err)...)
