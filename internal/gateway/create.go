@@ -135,7 +135,7 @@ func (g *Gateway) createSomewhere(ctx context.Context, ic *inflightCall, in *cre
 	if err != nil {
 		return nil, err
 	}
-	last := g.noneFree(in, t)
+	var last error
 	for _, name := range names {
 		s, err := g.createAt(ctx, ic, in, t, name, tok)
 		if err == nil {
@@ -145,6 +145,9 @@ func (g *Gateway) createSomewhere(ctx context.Context, ic *inflightCall, in *cre
 			break
 		}
 		ic.retries++
+	}
+	if last == nil { // there is no candidate
+		last = g.noneFree(in, t)
 	}
 	if code := asFailure(last).code; code == NoFleet || code == NoCapacity {
 		g.first.forget() // another fleet may be the first by now
