@@ -146,7 +146,7 @@ func (d *development) forTests(given bool) (remove func() error, err error) {
 		kit.EmulateQuotas()
 	}
 	d.config.Test, d.config.Clock = kit, kit.Clock
-	if d.config.ReservationTimeout == devReservation && d.config.SettingOrigins["reservation-timeout"] == "default" {
+	if d.config.SettingOrigins["reservation-timeout"] == "default" {
 		d.config.ReservationTimeout = muster.DefaultConfig().ReservationTimeout
 	}
 	d.noSample, d.alone = true, true
