@@ -4,15 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,6 +17,7 @@ import (
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/control/access"
 	"github.com/muster-gg/muster/internal/control/audit"
+	"github.com/muster-gg/muster/internal/listen/localca"
 	"github.com/muster-gg/muster/mustertest"
 )
 
@@ -196,42 +190,22 @@ func TestRootKeyCommands(t *testing.T) {
 		"AccessDeniedException")
 }
 
-// TestRecoverRootKeyWithTLS replaces the root key of a service that accepts only TLS, with a certificate of the
-// operator, which has the names that clients use.
+// TestRecoverRootKeyWithTLS replaces the root key of a service that accepts only TLS, with a certificate of another CA
+// than that of its data directory, as operators have.
 func TestRecoverRootKeyWithTLS(t *testing.T) {
+	own, err := localca.Load(t.TempDir(), nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
 	data := t.TempDir()
 	s := mustertest.Start(t, func(c *muster.Config) {
 		c.Data, c.Shards, c.Plaintext = data, 2, "refuse"
-		c.TLSCert, c.TLSKey = writeCertificate(t, "games.example.com")
+		c.TLSCert, c.TLSKey = own.CertificateFile, own.KeyFile
 	})
-	_, port, err := net.SplitHostPort(strings.TrimPrefix(s.HTTP, "https://"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	recovery := []string{"root-key", "recover", "--data", data, "--endpoint"}
-	expect(t, nil, exitFailure, append(recovery, "http://127.0.0.1:"+port), "accepts only TLS: use https")
-	expect(t, nil, exitOK, append(recovery, "https://127.0.0.1:"+port), "it is not shown again")
-}
-
-// writeCertificate returns the files of a certificate for a name, signed by itself.
-func writeCertificate(t *testing.T, name string) (cert, key string) {
-	t.Helper()
-	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
-	issued, err := x509.CreateCertificate(rand.Reader, template, template, signer.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return writeFile(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: issued}))),
-		writeFile(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+	expect(t, nil, exitFailure, append(recovery, strings.Replace(s.HTTP, "https:", "http:", 1)),
+		"accepts only TLS: use https")
+	expect(t, nil, exitOK, append(recovery, s.HTTP), "it is not shown again")
 }
 
 // TestAuditCommand prints records as a table, and as they are.
