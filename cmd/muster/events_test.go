@@ -98,8 +98,9 @@ func TestEventTypes(t *testing.T) {
 
 func TestAsClause(t *testing.T) {
 	for sentence, want := range map[string]string{
-		"Removed from matchmaking.": "removed from matchmaking", "Cancelled": "cancelled", "ARN is wrong.": "ARN is wrong",
-		"GameLift failed": "GameLift failed", "": "", " x": " x", "A b": "A b",
+		"Removed from matchmaking.": "removed from matchmaking", "Cancelled": "cancelled",
+		"ARN is wrong.": "ARN is wrong", "GameLift failed": "GameLift failed",
+		"": "", " x": " x", "A b": "A b",
 	} {
 		if got := asClause(sentence); got != want {
 			t.Errorf("%q: %q, want %q", sentence, got, want)
