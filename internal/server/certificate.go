@@ -3,21 +3,25 @@ package server
 import (
 	"context"
 	"net/url"
+	"path/filepath"
 	"time"
 
+	"github.com/muster-gg/muster/internal/listen/localca"
 	"github.com/muster-gg/muster/internal/telemetry"
 )
 
 // CertificateWarning is how long before its end a certificate counts as ending soon.
 const CertificateWarning = 21 * 24 * time.Hour
 
-const certificatePause = 24 * time.Hour // between two warnings
+const certificatePause = 24 * time.Hour // between two warnings, and two attempts to renew
 
 // watchCertificate warns at the start and daily of a certificate of the ports that clients reject, or will reject soon.
+// Before that it renews a certificate of the local CA; the ports load it at the next handshake.
 func (s *service) watchCertificate(ctx context.Context) error {
 	tick := s.cfg.Clock.NewTicker(certificatePause)
 	defer tick.Stop()
 	for {
+		s.renewCertificate()
 		s.reportCertificate()
 		select {
 		case <-tick.Chan():
@@ -27,11 +31,22 @@ func (s *service) watchCertificate(ctx context.Context) error {
 	}
 }
 
+func (s *service) renewCertificate() {
+	if s.caFile == "" {
+		return
+	}
+	err := localca.Renew(filepath.Dir(s.caFile), certificateNames(&s.cfg), s.cfg.Clock.Now())
+	if err != nil {
+		s.cfg.Log.Warn("certificate not renewed", "error", err)
+	}
+}
+
 func (s *service) reportCertificate() {
 	leaf, now := s.certificate(), s.cfg.Clock.Now()
 	file, renewal := s.cfg.TLSCert, "renew it; the service reads the file again by itself"
 	if file == "" {
-		file, renewal = "local CA", "start the service again, which renews it"
+		file, renewal = "local CA", "see why it is not renewed; if the CA itself ends, start the service again: it creates another, "+
+			"which clients must trust"
 	}
 	switch warn := s.cfg.Log.With("certificate", file).Warn; {
 	case now.After(leaf.NotAfter):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func TestCertificateIsWatched(t *testing.T) {
 		{24 * time.Hour, "cert.pem", url, nil},
 		{69*24*time.Hour - time.Second, "cert.pem", url, nil},
 		{70 * 24 * time.Hour, "cert.pem", url, []string{"certificate expires soon", "cert.pem", "2026-04-01"}},
-		{70 * 24 * time.Hour, "", url, []string{"local CA", "start the service again"}},
+		{70 * 24 * time.Hour, "", url, []string{"local CA", "why it is not renewed"}},
 		{91 * 24 * time.Hour, "cert.pem", url, []string{"certificate has expired", "renew it"}},
 		{-time.Hour, "cert.pem", url, []string{"not valid yet", "check the clock"}},
 		{24 * time.Hour, "cert.pem", "wss://other.example.com", []string{"lacks the name", "other.example.com"}},
@@ -46,6 +47,50 @@ func TestCertificateIsWatched(t *testing.T) {
 				t.Errorf("after %s: logged %q, want %q", c.after, &log, want)
 			}
 		}
+	}
+}
+
+// TestLocalCertificateIsRenewed while the service runs: the ports load it, and its CA stays.
+func TestLocalCertificateIsRenewed(t *testing.T) {
+	clock := clockwork.NewFakeClock()
+	var log strings.Builder
+	s := &service{}
+	s.cfg = config.Config{Data: t.TempDir(),
+		Process: config.Process{Clock: clock, Log: slog.New(slog.NewTextHandler(&log, nil))}}
+	if err := s.openCertificate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	authority, err := os.ReadFile(s.caFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := s.certificate()
+	s.renewCertificate()
+	if !s.certificate().Equal(first) {
+		t.Error("renewed at once")
+	}
+	clock.Advance(first.NotAfter.Sub(clock.Now()) - CertificateWarning)
+	s.renewCertificate()
+	clock.Advance(time.Minute) // the files are read at most once a second
+	second := s.certificate()
+	if second.Equal(first) || !second.NotAfter.After(first.NotAfter) {
+		t.Errorf("the certificate ends at %s, %s before", second.NotAfter, first.NotAfter)
+	}
+	s.reportCertificate()
+	clock.Advance(10 * 365 * 24 * time.Hour) // the CA has expired
+	s.renewCertificate()
+	if now, err := os.ReadFile(s.caFile); err != nil || string(now) != string(authority) {
+		t.Errorf("another CA while the service runs: %v", err)
+	}
+	if strings.Contains(log.String(), "level=WARN") {
+		t.Errorf("logged %s", &log)
+	}
+	if err := os.Remove(s.caFile); err != nil {
+		t.Fatal(err)
+	}
+	s.renewCertificate()
+	if !strings.Contains(log.String(), "certificate not renewed") {
+		t.Errorf("without a CA: logged %s", &log)
 	}
 }
 

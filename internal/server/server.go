@@ -263,21 +263,20 @@ func (s *service) openEngine(ctx context.Context) error {
 
 // openCertificate loads the configured certificate, or one of the local CA.
 func (s *service) openCertificate(context.Context) error {
-	if s.cfg.TLSCert != "" {
-		given, err := listen.LoadCertificate(s.cfg.TLSCert, s.cfg.TLSKey, s.cfg.Clock.Now, s.cfg.Log)
+	cert, key := s.cfg.TLSCert, s.cfg.TLSKey
+	if cert == "" {
+		local, err := localca.Load(filepath.Join(s.cfg.Data, tlsDir), certificateNames(&s.cfg), s.cfg.Clock.Now())
 		if err != nil {
-			return fmt.Errorf("tls-cert: %w", err)
+			return err // names the local CA
 		}
-		s.tls, s.certificate = given.Server(), given.Leaf
-		return nil
+		cert, key, s.caFile = local.CertificateFile, local.KeyFile, local.CAFile
 	}
-	local, err := localca.Load(filepath.Join(s.cfg.Data, tlsDir), certificateNames(&s.cfg), s.cfg.Clock.Now())
+	loaded, err := listen.LoadCertificate(cert, key, s.cfg.Clock.Now, s.cfg.Log)
 	if err != nil {
-		return err // names the local CA
+		return fmt.Errorf("tls-cert: %w", err)
 	}
-	leaf, err := x509.ParseCertificate(local.Certificate.Certificate[0])
-	s.tls, s.caFile, s.certificate = local.TLSConfig(), local.CAFile, func() *x509.Certificate { return leaf }
-	return err
+	s.tls, s.certificate = loaded.Server(), loaded.Leaf
+	return nil
 }
 
 // certifier returns what issues certificates of instances; nil if there is no local CA.

@@ -90,10 +90,11 @@ func (s signer) certify(template *x509.Certificate, key crypto.PublicKey, now ti
 	return certificatePEM(der), err
 }
 
-func (d directory) issue(names []string, now time.Time) (tls.Certificate, error) {
+// issue writes a server certificate and its key.
+func (d directory) issue(names []string, now time.Time) error {
 	signer, err := d.signer()
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("load the CA's key: %w: restore %s, or delete %s to create a new CA",
+		return fmt.Errorf("load the CA's key: %w: restore %s, or delete %s to create a new CA",
 			err, d.path(caKey), d.path(caCert))
 	}
 	template := &x509.Certificate{
@@ -103,15 +104,12 @@ func (d directory) issue(names []string, now time.Time) (tls.Certificate, error)
 	setNames(template, names)
 	certPEM, keyPEM, err := signer.sign(template, now)
 	if err != nil {
-		return tls.Certificate{}, err
+		return err
 	}
 	if err := atomicfile.Write(d.path(serverKey), keyPEM, 0o600); err != nil {
-		return tls.Certificate{}, err
+		return err
 	}
-	if err := atomicfile.Write(d.path(serverCert), certPEM, 0o644); err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair(certPEM, keyPEM)
+	return atomicfile.Write(d.path(serverCert), certPEM, 0o644)
 }
 
 func newKey() (*ecdsa.PrivateKey, []byte, error) {

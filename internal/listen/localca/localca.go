@@ -7,7 +7,7 @@
 // The nodes of a cluster have the same CA, and authenticate each other with certificates of it that are kept in memory.
 //
 // The CA is valid for ten years, so that clients install it once. The server's certificate is renewed when its names
-// change or it is about to expire.
+// change or it is about to expire, at the start of a service and while it runs.
 package localca
 
 import (
@@ -28,17 +28,10 @@ const (
 	backdate     = 24 * time.Hour // clients' clocks may be slow
 )
 
-// A Server is the certificate with which a service serves TLS.
+// A Server has the paths of the certificate with which a service serves TLS.
 type Server struct {
-	Certificate tls.Certificate
-	CAFile      string // path of the CA's certificate, for clients
-
-	CertificateFile, KeyFile string // paths of the server's
-}
-
-// TLSConfig returns a configuration with the certificate, for TLS 1.2 and later.
-func (s Server) TLSConfig() *tls.Config {
-	return &tls.Config{Certificates: []tls.Certificate{s.Certificate}, MinVersion: tls.VersionTLS12}
+	CertificateFile, KeyFile string
+	CAFile                   string // for clients
 }
 
 // CreateCA creates a CA in dir, and the directory, if there is none.
@@ -80,14 +73,27 @@ func load(dir string, wanted []string, now time.Time) (Server, error) {
 	if err != nil {
 		return Server{}, fmt.Errorf("local CA: %w", err)
 	}
-	cert, ok := d.server(ca, wanted, now)
-	if !ok {
-		if cert, err = d.issue(wanted, now); err != nil {
-			return Server{}, fmt.Errorf("local CA: issue a server certificate: %w", err)
-		}
+	files := Server{CertificateFile: d.path(serverCert), KeyFile: d.path(serverKey), CAFile: d.path(caCert)}
+	return files, d.keep(ca, wanted, now)
+}
+
+// Renew issues the server certificate kept in dir again if its names have changed or it is about to expire at the time
+// now. names are those of Load, which it must not run beside. It keeps a CA that is about to expire: clients, and the
+// other nodes of a cluster, could not connect to a service with a new one.
+func Renew(dir string, names []string, now time.Time) error {
+	wanted, err := allNames(names, thisHost())
+	if err != nil {
+		return err
 	}
-	return Server{Certificate: cert, CAFile: d.path(caCert),
-		CertificateFile: d.path(serverCert), KeyFile: d.path(serverKey)}, nil
+	d := directory(dir)
+	ca, err := d.readCA()
+	if err != nil {
+		return fmt.Errorf("local CA: %w", err)
+	}
+	if endsSoon(ca, now) {
+		return nil // a certificate of it would end as soon
+	}
+	return d.keep(ca, wanted, now)
 }
 
 // The files of a directory.
@@ -105,10 +111,15 @@ func (d directory) path(name string) string { return filepath.Join(string(d), na
 
 // ca reads the CA's certificate, or creates a CA if there is none or it is about to expire.
 func (d directory) ca(now time.Time) (*x509.Certificate, error) {
-	data, err := os.ReadFile(d.path(caCert))
-	if errors.Is(err, fs.ErrNotExist) {
+	ca, err := d.readCA()
+	if errors.Is(err, fs.ErrNotExist) || err == nil && endsSoon(ca, now) {
 		return d.createCA(now)
 	}
+	return ca, err
+}
+
+func (d directory) readCA() (*x509.Certificate, error) {
+	data, err := os.ReadFile(d.path(caCert))
 	if err != nil {
 		return nil, err
 	}
@@ -119,23 +130,29 @@ func (d directory) ca(now time.Time) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: restore it, or delete it to create a new CA", d.path(caCert), err)
 	}
-	if endsSoon(ca, now) {
-		return d.createCA(now)
-	}
 	return ca, nil
 }
 
-// server reads the server's certificate and reports whether it is usable.
-func (d directory) server(ca *x509.Certificate, wanted []string, now time.Time) (tls.Certificate, bool) {
+// keep issues the server's certificate unless it is usable.
+func (d directory) keep(ca *x509.Certificate, wanted []string, now time.Time) error {
+	if d.usable(ca, wanted, now) {
+		return nil
+	}
+	if err := d.issue(wanted, now); err != nil {
+		return fmt.Errorf("local CA: issue a server certificate: %w", err)
+	}
+	return nil
+}
+
+// usable reports whether the server's certificate is there, of the CA, with its names, and valid for a while.
+func (d directory) usable(ca *x509.Certificate, wanted []string, now time.Time) bool {
 	cert, err := tls.LoadX509KeyPair(d.path(serverCert), d.path(serverKey))
 	if err != nil {
-		return tls.Certificate{}, false
+		return false
 	}
-	leaf, err := x509.ParseCertificate(cert.Certificate[0])
-	if err != nil || leaf.CheckSignatureFrom(ca) != nil || !sameNames(leaf, wanted) {
-		return tls.Certificate{}, false
-	}
-	return cert, !now.Before(leaf.NotBefore) && !endsSoon(leaf, now)
+	leaf := cert.Leaf
+	return leaf.CheckSignatureFrom(ca) == nil && sameNames(leaf, wanted) && !now.Before(leaf.NotBefore) &&
+		!endsSoon(leaf, now)
 }
 
 // endsSoon reports whether a certificate must be renewed.

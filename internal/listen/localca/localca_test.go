@@ -27,7 +27,13 @@ func leaf(t *testing.T, dir string, names []string, at time.Time) *x509.Certific
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := x509.ParseCertificate(s.Certificate.Certificate[0])
+	return pair(t, s).Leaf
+}
+
+// pair reads a server's certificate and key.
+func pair(t *testing.T, s Server) tls.Certificate {
+	t.Helper()
+	c, err := tls.LoadX509KeyPair(s.CertificateFile, s.KeyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +58,7 @@ func TestClientsTrustTheCAFile(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "hello")
 	}))
-	server.TLS = s.TLSConfig()
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair(t, s)}, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	defer server.Close()
 	roots := x509.NewCertPool()
@@ -179,6 +185,42 @@ func TestReissue(t *testing.T) {
 				t.Error("issued once more without need")
 			}
 		})
+	}
+}
+
+// TestRenew issues what Load would, except a CA.
+func TestRenew(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{"a.example.com"}
+	first := leaf(t, dir, names, now)
+	ca := readFile(t, dir, caCert)
+	for _, c := range []struct {
+		name    string
+		names   []string
+		late    time.Duration
+		renewed bool
+	}{
+		{"nothing to do", names, leafLifetime - renewBefore, false},
+		{"end is near", names, leafLifetime - renewBefore + time.Second, true},
+		{"another name", []string{"b.example.com"}, leafLifetime, true},
+		{"CA expires", names, caLifetime - renewBefore + time.Second, false},
+	} {
+		before := readFile(t, dir, serverCert)
+		if err := Renew(dir, c.names, now.Add(c.late)); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if renewed := !bytes.Equal(readFile(t, dir, serverCert), before); renewed != c.renewed {
+			t.Errorf("%s: renewed: %v", c.name, renewed)
+		}
+	}
+	if !bytes.Equal(readFile(t, dir, caCert), ca) {
+		t.Error("another CA")
+	}
+	if err := os.Remove(filepath.Join(dir, caKey)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Renew(dir, names, first.NotAfter); err == nil || !strings.Contains(err.Error(), caKey) {
+		t.Errorf("without the CA's key: %v", err)
 	}
 }
 

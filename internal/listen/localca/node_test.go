@@ -79,7 +79,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		"another CA":               foreign,
 		"another CA, trusting":     trusting,
 		"no certificate":           with(),
-		"the server's certificate": with(served.Certificate),
+		"the server's certificate": with(pair(t, served)),
 		"TLS 1.2":                  older,
 	} {
 		t.Run(name, func(t *testing.T) {
