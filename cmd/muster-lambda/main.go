@@ -6,8 +6,9 @@
 // Give it a timeout of 15 s, and route everything to it ($default, or /{proxy+}). Its role needs, of GameLift,
 // CreateGameSession, DescribeGameSessions, SearchGameSessions, TerminateGameSession, CreatePlayerSessions and
 // DescribePlayerSessions; ListFleets, DescribeFleetAttributes, DescribeFleetLocationAttributes,
-// DescribeFleetLocationUtilization and ResolveAlias to choose fleet and location and for /readyz;
-// UpdateGameSession with MUSTER_GATEWAY_REUSE; and the operations of placements or matchmaking where those are used.
+// DescribeFleetLocationUtilization, DescribeFleetUtilization and ResolveAlias to choose fleet and location and for
+// /readyz; UpdateGameSession with MUSTER_GATEWAY_REUSE; and the operations of placements or matchmaking where those are
+// used.
 //
 // The settings are those of "muster gateway", as environment variables; see docs/reference/configuration.md. Those
 // about ports have no effect. Besides:

@@ -94,9 +94,9 @@ func TestBuiltins(t *testing.T) {
 			RegisterCompute`),
 		// Source: interface api of internal/gateway/remote.
 		"GatewayService": gamelift(`AcceptMatch CreateGameSession CreatePlayerSessions DescribeFleetAttributes
-			DescribeFleetLocationAttributes DescribeFleetLocationUtilization DescribeGameSessionPlacement
-			DescribeGameSessions DescribeMatchmaking DescribePlayerSessions ListFleets ResolveAlias SearchGameSessions
-			StartGameSessionPlacement StartMatchmaking StopGameSessionPlacement StopMatchmaking TerminateGameSession
+			DescribeFleetLocationAttributes DescribeFleetLocationUtilization DescribeFleetUtilization
+			DescribeGameSessionPlacement DescribeGameSessions DescribeMatchmaking DescribePlayerSessions ListFleets
+			ResolveAlias SearchGameSessions StartGameSessionPlacement StartMatchmaking StopGameSessionPlacement StopMatchmaking TerminateGameSession
 			UpdateGameSession`),
 		"GameLiftBackend": slices.Concat(metricReads,
 			gamelift(`AcceptMatch CreateGameSession CreatePlayerSession CreatePlayerSessions DescribeAlias

@@ -44,6 +44,9 @@ type api interface {
 	DescribeFleetLocationUtilization(
 		context.Context, *gamelift.DescribeFleetLocationUtilizationInput, ...option,
 	) (*gamelift.DescribeFleetLocationUtilizationOutput, error)
+	DescribeFleetUtilization(
+		context.Context, *gamelift.DescribeFleetUtilizationInput, ...option,
+	) (*gamelift.DescribeFleetUtilizationOutput, error)
 	ListFleets(context.Context, *gamelift.ListFleetsInput, ...option) (*gamelift.ListFleetsOutput, error)
 	ResolveAlias(context.Context, *gamelift.ResolveAliasInput, ...option) (*gamelift.ResolveAliasOutput, error)
 

@@ -16,27 +16,66 @@ import (
 // maxPages limits the pages of a list.
 const maxPages = 50
 
+// maxFleets is how many fleets the service describes in one call.
+const maxFleets = 100
+
 // Fleet implements gateway.Service. The answer is cached for 10 s.
 func (s *Service) Fleet(ctx context.Context) (string, error) {
 	return s.fleets.get(ctx, "", s.firstFleet)
 }
 
+// firstFleet returns the oldest ACTIVE fleet with server processes. If there is none, or the numbers of processes are
+// unknown, for example for lack of permission, it is the oldest ACTIVE one.
 func (s *Service) firstFleet(ctx context.Context) (string, error) {
+	active, err := s.activeFleets(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case len(active) == 0:
+		return "", fault.New(fault.NotFound, "no fleet of the region is ACTIVE")
+	case len(active) == 1:
+		return active[0], nil
+	}
+	active = active[:min(len(active), maxFleets)]
+	out, err := call(ctx, "DescribeFleetUtilization", s.api.DescribeFleetUtilization,
+		&gamelift.DescribeFleetUtilizationInput{FleetIds: active}, once)
+	if err != nil {
+		return active[0], ctx.Err()
+	}
+	used := func(id string) bool {
+		return slices.ContainsFunc(out.FleetUtilization, func(u types.FleetUtilization) bool {
+			return aws.ToString(u.FleetId) == id && aws.ToInt32(u.ActiveServerProcessCount) > 0
+		})
+	}
+	return active[max(0, slices.IndexFunc(active, used))], nil
+}
+
+// activeFleets returns the ids of the ACTIVE fleets, the oldest first.
+func (s *Service) activeFleets(ctx context.Context) ([]string, error) {
+	var active []types.FleetAttributes
 	in := &gamelift.DescribeFleetAttributesInput{}
 	for range maxPages {
 		out, err := call(ctx, "DescribeFleetAttributes", s.api.DescribeFleetAttributes, in)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		active := func(f types.FleetAttributes) bool { return f.Status == types.FleetStatusActive }
-		if i := slices.IndexFunc(out.FleetAttributes, active); i >= 0 {
-			return aws.ToString(out.FleetAttributes[i].FleetId), nil
+		for _, f := range out.FleetAttributes {
+			if f.Status == types.FleetStatusActive {
+				active = append(active, f)
+			}
 		}
 		if in.NextToken = out.NextToken; in.NextToken == nil {
 			break
 		}
 	}
-	return "", fault.New(fault.NotFound, "no fleet of the region is ACTIVE")
+	slices.SortStableFunc(active, func(a, b types.FleetAttributes) int {
+		return aws.ToTime(a.CreationTime).Compare(aws.ToTime(b.CreationTime))
+	})
+	ids := make([]string, len(active))
+	for i, f := range active {
+		ids[i] = aws.ToString(f.FleetId)
+	}
+	return ids, nil
 }
 
 // Locations implements gateway.Service: the ACTIVE locations of the fleet, in the service's order. The API does not

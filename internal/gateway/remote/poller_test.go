@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 	"github.com/jonboulle/clockwork"
@@ -384,36 +385,62 @@ func TestDescribeTicketUsesWhatIsWatched(t *testing.T) {
 	})
 }
 
-func TestFirstFleetIsTheFirstActiveOne(t *testing.T) {
+// TestFirstFleet is the oldest ACTIVE one with server processes, or else the oldest.
+func TestFirstFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page := func(next string, fleets ...types.FleetAttributes) *gamelift.DescribeFleetAttributesOutput {
-			out := &gamelift.DescribeFleetAttributesOutput{FleetAttributes: fleets}
-			if next != "" {
-				out.NextToken = &next
-			}
-			return out
+		fleet := func(id string, status types.FleetStatus, day int) types.FleetAttributes {
+			created := time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)
+			return types.FleetAttributes{FleetId: &id, Status: status, CreationTime: &created}
 		}
-		fleet := func(id string, status types.FleetStatus) types.FleetAttributes {
-			return types.FleetAttributes{FleetId: &id, Status: status}
+		pages := map[string]*gamelift.DescribeFleetAttributesOutput{
+			"": {NextToken: aws.String("2"), FleetAttributes: []types.FleetAttributes{
+				fleet("fleet-0", types.FleetStatusDeleting, 1), fleet("fleet-3", types.FleetStatusActive, 4)}},
+			"2": {FleetAttributes: []types.FleetAttributes{fleet("fleet-e", types.FleetStatusError, 1),
+				fleet("fleet-1", types.FleetStatusActive, 2), fleet("fleet-2", types.FleetStatusActive, 3)}},
 		}
-		s := &scripted{fleets: func(next string) (*gamelift.DescribeFleetAttributesOutput, error) {
-			if next == "" {
-				return page("2", fleet("fleet-1", types.FleetStatusDeleting)), nil
-			}
-			return page("", fleet("fleet-2", types.FleetStatusError), fleet("fleet-3", types.FleetStatusActive),
-				fleet("fleet-4", types.FleetStatusActive)), nil
-		}}
+		s := &scripted{}
+		s.fleets = func(next string) (*gamelift.DescribeFleetAttributesOutput, error) { return pages[next], nil }
 		service := s.service()
-		for range 3 {
-			if id, err := service.Fleet(t.Context()); err != nil || id != "fleet-3" {
-				t.Errorf("%q, %v", id, err)
+		for _, c := range []struct {
+			name      string
+			processes map[string]int32 // of fleets
+			err       error
+			want      string
+		}{
+			{"no process", map[string]int32{"fleet-2": 0}, nil, "fleet-1"},
+			{"processes", map[string]int32{"fleet-3": 2, "fleet-1": 0, "fleet-2": 1}, nil, "fleet-2"},
+			{"no permission", nil, refusal("AccessDeniedException"), "fleet-1"},
+		} {
+			s.processes = func(ids []string) (*gamelift.DescribeFleetUtilizationOutput, error) {
+				out := &gamelift.DescribeFleetUtilizationOutput{}
+				for id, n := range c.processes {
+					if !slices.Contains(ids, id) {
+						t.Errorf("%s: asked for %v", c.name, ids)
+					}
+					out.FleetUtilization = append(out.FleetUtilization,
+						types.FleetUtilization{FleetId: &id, ActiveServerProcessCount: &n})
+				}
+				return out, c.err
 			}
+			before := len(s.asked())
+			for range 3 {
+				if id, err := service.Fleet(t.Context()); err != nil || id != c.want {
+					t.Errorf("%s: got %q, %v; want %s", c.name, id, err, c.want)
+				}
+			}
+			if n := len(s.asked()) - before; n != 3 {
+				t.Errorf("%s: %d calls, want 2 pages and 1 of processes, and the answer kept", c.name, n)
+			}
+			time.Sleep(fleetsKept)
 		}
-		if n := len(s.asked()); n != 2 {
-			t.Errorf("%d calls, want the answer kept", n)
+		before := len(s.asked())
+		pages[""] = pages["2"]
+		pages[""].FleetAttributes = pages[""].FleetAttributes[:2]
+		if id, err := service.Fleet(t.Context()); err != nil || id != "fleet-1" || len(s.asked()) != before+1 {
+			t.Errorf("of one fleet: %q, %v, %d calls", id, err, len(s.asked())-before)
 		}
 		time.Sleep(fleetsKept)
-		s.fleets = func(string) (*gamelift.DescribeFleetAttributesOutput, error) { return page(""), nil }
+		pages[""] = &gamelift.DescribeFleetAttributesOutput{}
 		if _, err := service.Fleet(t.Context()); !fault.Is(err, fault.NotFound) {
 			t.Errorf("got %v without a fleet", err)
 		}

@@ -31,6 +31,7 @@ type scripted struct {
 	placement func(call int, id string) (*types.GameSessionPlacement, error)
 	tickets   func(call int, ids []string) ([]types.MatchmakingTicket, error)
 	fleets    func(next string) (*gamelift.DescribeFleetAttributesOutput, error)
+	processes func(ids []string) (*gamelift.DescribeFleetUtilizationOutput, error)
 }
 
 // asked is one call: how long after the beginning, and about what.
@@ -86,6 +87,13 @@ func (s *scripted) DescribeFleetAttributes(_ context.Context, in *gamelift.Descr
 ) {
 	s.note()
 	return s.fleets(aws.ToString(in.NextToken))
+}
+
+func (s *scripted) DescribeFleetUtilization(
+	_ context.Context, in *gamelift.DescribeFleetUtilizationInput, _ ...option,
+) (*gamelift.DescribeFleetUtilizationOutput, error) {
+	s.note(in.FleetIds...)
+	return s.processes(in.FleetIds)
 }
 
 func (s *scripted) service() *Service {
