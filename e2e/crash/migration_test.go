@@ -123,7 +123,7 @@ func (m migration) writeOldEntries() {
 	js, err := jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(4096))
 	m.must(err)
 	publish := func(subject string, data []byte) {
-		_, err := js.PublishAsync("muster.history."+subject, data)
+		_, err := js.PublishAsync("muster.history."+subject, data, jetstream.WithStallWait(child.StartLimit))
 		m.must(err)
 	}
 	now := event.At(time.Now())
