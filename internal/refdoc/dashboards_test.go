@@ -199,7 +199,8 @@ var alerts = []alert{
 		"Prometheus cannot read the metrics of {{ $labels.instance }}: the service does not run or is not reachable."},
 	{"MusterCertificateExpires", "1h", "warning",
 		`min by (instance) (muster_certificate_expiry_timestamp_seconds) - time() < 14 * 86400`,
-		"The certificate of {{ $labels.instance }} expires in {{ $value | humanizeDuration }}."},
+		"The certificate of {{ $labels.instance }} {{ if gt $value 0.0 }}expires in {{ $value | humanizeDuration }}" +
+			"{{ else }}has expired{{ end }}."},
 	{"MusterDiskLow", "5m", "critical", `min by (instance) (muster_disk_free_bytes) < 2 * 1024 * 1024 * 1024`,
 		"{{ $value | humanize1024 }}B are free on the disk of {{ $labels.instance }}; it stops when the disk is full."},
 	{"MusterAuditDropped", "0m", "warning", `sum by (instance) (increase(muster_audit_dropped_total[10m])) > 0`,

@@ -103,6 +103,7 @@ func (m *Metrics) makeSockets() {
 	m.framesDropped = m.counter("muster_metrics_dropped_total", "Records of metrics that were dropped, because their "+
 		"stream was too slow.")
 	m.webhooks = m.counters("muster_webhook_tries_total", "Attempts to deliver an event to a webhook.", "outcome")
+	m.webhooks.WithLabelValues("dropped") // from the start: for Prometheus the first value of a series is no increase
 }
 
 // Handler serves the metrics as text.

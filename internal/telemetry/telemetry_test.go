@@ -73,6 +73,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 		`muster_server_process_slow_total 1`,
 		`muster_computes 3`,
 		`muster_player_sessions 40`,
+		`muster_webhook_tries_total{outcome="dropped"} 0`,
 	} {
 		if !strings.Contains(got, line+"\n") {
 			t.Errorf("no line %s", line)
