@@ -12,10 +12,15 @@ RACE := ./internal/journal/... ./internal/control/... ./internal/metrics ./inter
 E2E_RACE := ./sessions/... ./history/... ./netcut/...
 
 # Tests of one package may take this long before they count as stuck.
-TIMEOUT := 8m
+TIMEOUT := 12m
 
 # So many tests of a package run at the same time: most of those that can wait for a disk, a process or a clock.
 PARALLEL := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))))
+
+# So many packages are tested at the same time. The longest wait for disks and elections half of their time.
+PACKAGES := $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))))
+
+LIMITS := -timeout $(TIMEOUT) -p $(PACKAGES) -parallel $(PARALLEL)
 
 FUZZTIME  ?= 30s
 BENCHTIME ?= 1s
@@ -39,8 +44,8 @@ test: clients ## install the real clients into .tools/ and Chromium if it can (o
 	suite() { \
 	  raced=$$($(GO) list "$$@"); \
 	  rest=$$($(GO) list ./... | grep -vxF "$$raced"); \
-	  echo "go test, plain packages"; $(GO) test -timeout $(TIMEOUT) -parallel $(PARALLEL) $$rest; \
-	  echo "go test $$race, packages with goroutines"; $(GO) test $$race -timeout $(TIMEOUT) -parallel $(PARALLEL) $$raced; \
+	  echo "go test, plain packages"; $(GO) test $(LIMITS) $$rest; \
+	  echo "go test $$race, packages with goroutines"; $(GO) test $$race $(LIMITS) $$raced; \
 	}; \
 	suite $(RACE); cd e2e; suite $(E2E_RACE)
 
@@ -51,7 +56,7 @@ race: clients ## run every test under the race detector (slow)
 
 .PHONY: e2e
 e2e: clients ## run only the end-to-end tests with the real clients
-	cd e2e && $(GO) test -count=1 -timeout $(TIMEOUT) -parallel $(PARALLEL) ./...
+	cd e2e && $(GO) test -count=1 $(LIMITS) ./...
 
 .PHONY: walkthrough
 walkthrough: ## go a game client's ways to a session, item by item, and print the list with its marks
