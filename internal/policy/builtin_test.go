@@ -96,8 +96,8 @@ func TestBuiltins(t *testing.T) {
 		"GatewayService": gamelift(`AcceptMatch CreateGameSession CreatePlayerSessions DescribeFleetAttributes
 			DescribeFleetLocationAttributes DescribeFleetLocationUtilization DescribeFleetUtilization
 			DescribeGameSessionPlacement DescribeGameSessions DescribeMatchmaking DescribePlayerSessions ListFleets
-			ResolveAlias SearchGameSessions StartGameSessionPlacement StartMatchmaking StopGameSessionPlacement StopMatchmaking TerminateGameSession
-			UpdateGameSession`),
+			ResolveAlias SearchGameSessions StartGameSessionPlacement StartMatchmaking StopGameSessionPlacement
+			StopMatchmaking TerminateGameSession UpdateGameSession`),
 		"GameLiftBackend": slices.Concat(metricReads,
 			gamelift(`AcceptMatch CreateGameSession CreatePlayerSession CreatePlayerSessions DescribeAlias
 			DescribeFleetAttributes DescribeFleetCapacity DescribeFleetLocationAttributes DescribeFleetLocationCapacity

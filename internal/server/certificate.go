@@ -45,8 +45,7 @@ func (s *service) reportCertificate() {
 	leaf, now := s.certificate(), s.cfg.Clock.Now()
 	file, renewal := s.cfg.TLSCert, "renew it; the service reads the file again by itself"
 	if file == "" {
-		file, renewal = "local CA", "see why it is not renewed; if the CA itself ends, start the service again: it creates another, "+
-			"which clients must trust"
+		file, renewal = "local CA", "see why it was not renewed; if the CA itself ends, a start creates another"
 	}
 	switch warn := s.cfg.Log.With("certificate", file).Warn; {
 	case now.After(leaf.NotAfter):

@@ -28,7 +28,7 @@ func TestCertificateIsWatched(t *testing.T) {
 		{24 * time.Hour, "cert.pem", url, nil},
 		{69*24*time.Hour - time.Second, "cert.pem", url, nil},
 		{70 * 24 * time.Hour, "cert.pem", url, []string{"certificate expires soon", "cert.pem", "2026-04-01"}},
-		{70 * 24 * time.Hour, "", url, []string{"local CA", "why it is not renewed"}},
+		{70 * 24 * time.Hour, "", url, []string{"local CA", "why it was not renewed"}},
 		{91 * 24 * time.Hour, "cert.pem", url, []string{"certificate has expired", "renew it"}},
 		{-time.Hour, "cert.pem", url, []string{"not valid yet", "check the clock"}},
 		{24 * time.Hour, "cert.pem", "wss://other.example.com", []string{"lacks the name", "other.example.com"}},
