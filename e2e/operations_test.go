@@ -72,14 +72,13 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s: %s", p.Metric, p.Text)
 		}
 	}
-	shards := float64(s.config.Shards)
 	for series, want := range map[string]float64{
 		`muster_api_calls_total{exception="",operation="CreateFleet"}`:                                  1,
 		`muster_api_call_seconds_count{operation="CreatePlayerSession"}`:                                1,
 		`muster_server_process_sockets`:                                                                 1,
 		`muster_server_process_actions_total{action="ActivateGameSession",status="200"}`:                1,
 		`muster_server_process_pushes_total{action="CreateGameSession"}`:                                1,
-		`muster_shard_recoveries_total{outcome="done"}`:                                                 shards,
+		`muster_shard_recoveries_total{outcome="done",shard="0"}`:                                       1,
 		`muster_server_process_refusals_total{status="403"}`:                                            0,
 		`muster_api_calls_total{exception="GameSessionFullException",operation="CreatePlayerSessions"}`: 0,
 	} {

@@ -376,6 +376,11 @@ func TestPagingWhilePlayersMove(t *testing.T) {
 	}
 }
 
+// snapshotHook is called with the snapshots of all shards.
+func snapshotHook(hook func(shard.SnapshotStats)) func(int) shard.Metrics {
+	return func(int) shard.Metrics { return shard.Metrics{Snapshot: hook} }
+}
+
 // TestHubRunsInBoundedMemory: one game session runs all the time, 50,000 players join and leave, and neither memory nor
 // a snapshot grows with them. (A million pass through the machine alone, in package fleet.)
 func TestHubRunsInBoundedMemory(t *testing.T) {
@@ -384,11 +389,11 @@ func TestHubRunsInBoundedMemory(t *testing.T) {
 	h := newHub(t, withMemory(10*time.Minute), func(w *world) {
 		w.config.SnapshotEvery = shard.SnapshotEvery{Records: 500}
 		w.config.FinalSnapshot = true
-		w.config.Metrics.Snapshot = func(s shard.SnapshotStats) {
+		w.config.Metrics = snapshotHook(func(s shard.SnapshotStats) {
 			mu.Lock()
 			defer mu.Unlock()
 			snapshots = append(snapshots, s)
-		}
+		})
 	})
 	for range 250 {
 		h.join(places, 50)
@@ -428,13 +433,13 @@ func TestSnapshotOfALargeGameSession(t *testing.T) {
 	var failed error
 	h := newHub(t, withMemory(24*time.Hour), func(w *world) {
 		w.config.FinalSnapshot = true
-		w.config.Metrics.Snapshot = func(s shard.SnapshotStats) {
+		w.config.Metrics = snapshotHook(func(s shard.SnapshotStats) {
 			mu.Lock()
 			defer mu.Unlock()
 			if s.Err != nil && !errors.Is(s.Err, context.Canceled) { // one that was given up for the last one
 				failed = s.Err
 			}
-		}
+		})
 	})
 	h.visit(8_800, 2000)
 	h.restart()

@@ -86,7 +86,7 @@ type Config struct {
 	// Observe, if set, is called with what has become durable in a shard, in order, on the shard's own goroutine: it
 	// must be quick, and may use the commit until it returns.
 	Observe func(*router.Commit)
-	Metrics shard.Metrics // hooks of all shards; may be zero
+	Metrics func(shard int) shard.Metrics // hooks of a shard; nil: none
 }
 
 // A Cluster is what a control plane needs of the nodes that it shares its shards with.

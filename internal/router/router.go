@@ -41,7 +41,7 @@ type Config struct {
 	FinalSnapshot bool                // write snapshots at a graceful stop
 	Clock         clockwork.Clock
 	Log           *slog.Logger
-	Metrics       shard.Metrics // hooks of all shards; may be zero
+	Metrics       func(shard int) shard.Metrics // hooks of a shard; nil: none
 }
 
 // A Cluster is the nodes that share the shards.
@@ -84,12 +84,16 @@ func New(cfg Config) *Router {
 	for i, j := range cfg.Journals {
 		s := &Shard{router: r, seen: seen{rooms: map[uint32]fleet.RoomID{}}}
 		s.seen.commit.Shard = i
+		var hooks shard.Metrics
+		if cfg.Metrics != nil {
+			hooks = cfg.Metrics(i)
+		}
 		c := replica.Config[region.Command, *region.Machine]{Shard: shard.Config[region.Command, *region.Machine]{
 			Journal: j, Events: region.Events,
 			NewMachine: func() *region.Machine { return region.New(i, cfg.Settings) },
 			Clock:      cfg.Clock, Log: cfg.Log.With("shard", i),
 			SnapshotEvery: cfg.SnapshotEvery, FinalSnapshot: cfg.FinalSnapshot,
-			Observe: s.observe, ViewWhen: viewWhen(i), Metrics: cfg.Metrics,
+			Observe: s.observe, ViewWhen: viewWhen(i), Metrics: hooks,
 		}}
 		if cfg.Cluster != nil {
 			c.Terms, c.Peer = cfg.Cluster.Tenures(i), cfg.Cluster.Peer(i)

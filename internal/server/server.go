@@ -348,7 +348,7 @@ func (s *service) openPlane(context.Context) (err error) {
 		ActivationTimeout: s.cfg.FleetActivationTimeout, ReplaceAfter: s.cfg.MachineLossTimeout,
 		InstanceTypes: instanceTypes(&s.cfg),
 		SnapshotEvery: shard.SnapshotEvery{Records: s.cfg.SnapshotEvery}, FinalSnapshot: true,
-		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.count, Metrics: s.metrics.Shard(),
+		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.count, Metrics: s.metrics.Shard,
 	}
 	if s.cfg.Legacy == config.On {
 		plane.Legacy = &control.Legacy{Fleet: s.cfg.LegacyFleet, Address: s.cfg.LegacyAddress, AnyFleet: s.cfg.Local()}

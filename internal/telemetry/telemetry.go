@@ -89,7 +89,7 @@ func (m *Metrics) makeShards() {
 		prometheus.ExponentialBuckets(1, 4, 8))
 	m.journalBytes = m.counter("muster_journal_bytes_total", "Bytes of the batches.")
 	m.recoverySeconds = m.gauge("muster_shard_recovery_seconds", "Time that the last recovery of a shard took.")
-	m.recoveries = m.counters("muster_shard_recoveries_total", "Recoveries of shards.", "outcome")
+	m.recoveries = m.counters("muster_shard_recoveries_total", "Recoveries of shards.", "shard", "outcome")
 	m.snapshots = m.counters("muster_shard_snapshots_total", "Snapshots of shards.", "outcome")
 	m.refusals = m.counter("muster_shard_refusals_total", "Requests refused because a shard's queue was full.")
 }
@@ -130,7 +130,7 @@ func (m *Metrics) Facts(_ int, facts []event.Fact) {
 }
 
 // Shard returns the hooks of a shard.
-func (m *Metrics) Shard() shard.Metrics {
+func (m *Metrics) Shard(number int) shard.Metrics {
 	return shard.Metrics{
 		Batch: func(b shard.BatchStats) {
 			m.batchRequests.Observe(float64(b.Requests))
@@ -141,7 +141,7 @@ func (m *Metrics) Shard() shard.Metrics {
 		},
 		Recovery: func(r shard.RecoveryStats) {
 			m.recoverySeconds.Set(r.Duration.Seconds())
-			m.recoveries.WithLabelValues(outcome(r.Err)).Inc()
+			m.recoveries.WithLabelValues(strconv.Itoa(number), outcome(r.Err)).Inc()
 		},
 		Snapshot: func(s shard.SnapshotStats) { m.snapshots.WithLabelValues(outcome(s.Err)).Inc() },
 		Refused:  m.refusals.Inc,

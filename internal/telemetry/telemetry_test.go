@@ -34,7 +34,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	m.Call("CreateFleet", "", .002, 10, 20)
 	m.Call("CreateFleet", "NotFoundException", .002, 10, 20)
 	m.Facts(0, []event.Fact{{Body: "PlayersReserved"}, {Body: "PlayersReserved"}})
-	s := m.Shard()
+	s := m.Shard(3)
 	s.Batch(shard.BatchStats{Requests: 7, Records: 1, Bytes: 900, Append: time.Millisecond})
 	s.Batch(shard.BatchStats{Requests: 1}) // a batch of reads writes nothing
 	s.Recovery(shard.RecoveryStats{Duration: 2 * time.Second})
@@ -63,7 +63,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 		`muster_journal_batch_requests_sum 8`,
 		`muster_journal_bytes_total 900`,
 		`muster_shard_recovery_seconds 2`,
-		`muster_shard_recoveries_total{outcome="done"} 1`,
+		`muster_shard_recoveries_total{outcome="done",shard="3"} 1`,
 		`muster_shard_snapshots_total{outcome="failed"} 1`,
 		`muster_shard_refusals_total 1`,
 		`muster_server_process_sockets 1`,
