@@ -1,8 +1,9 @@
 package refdoc
 
 // The dashboards for Grafana. Expressions are PromQL; in them $fleet and the like are the variables of the dashboard,
-// and $__rate_interval is Grafana's. In a cluster each node has the fleets, queues and configurations of the shards
-// that it owns, so their sum is the region's; region-wide gauges are on every node, so their maximum is.
+// and $__rate_interval is Grafana's. All are of one region: see ofJob. In a cluster each node has the fleets, queues
+// and configurations of the shards that it owns, so their sum is the region's; region-wide gauges are on every node, so
+// their maximum is.
 
 var regionDashboard = dashboard{
 	UID: "muster-region", Title: "Muster: region", Text: "Game sessions, players, placements and calls of a region.",
@@ -163,55 +164,55 @@ var nodeDashboard = dashboard{
 // ofNode selects by the target of Prometheus.
 const ofNode = `instance=~"$instance"`
 
-// alerts are rules of Prometheus.
+// alerts are rules of Prometheus, which may watch several regions, each as a job of its own.
 var alerts = []alert{
 	{"MusterNoCapacity", "5m", "critical",
-		`sum by (fleet) (muster_fleet_game_sessions_available) == 0 and sum by (fleet) (` +
+		`sum by (job, fleet) (muster_fleet_game_sessions_available) == 0 and sum by (job, fleet) (` +
 			`muster_fleet_server_processes{state="active"}) > 0`,
 		"Fleet {{ $labels.fleet }} has had no free server process for 5 minutes."},
-	{"MusterPlacementsWait", "5m", "warning", `sum by (queue) (muster_queue_depth) > 0 unless ` +
-		`sum by (queue) (rate(muster_queue_placements_total{outcome="succeeded"}[5m])) > 0`,
+	{"MusterPlacementsWait", "5m", "warning", `sum by (job, queue) (muster_queue_depth) > 0 unless ` +
+		`sum by (job, queue) (rate(muster_queue_placements_total{outcome="succeeded"}[5m])) > 0`,
 		"Placements of queue {{ $labels.queue }} wait, and none has succeeded for 5 minutes."},
-	{"MusterTicketsAge", "5m", "warning", `histogram_quantile(0.95, sum by (le, configuration) (` +
+	{"MusterTicketsAge", "5m", "warning", `histogram_quantile(0.95, sum by (le, job, configuration) (` +
 		`rate(muster_matchmaking_seconds_bucket{to="match"}[5m]))) > 60`,
 		"Tickets of {{ $labels.configuration }} wait for more than 60 s for a match (95th percentile)."},
-	{"MusterTicketsWait", "10m", "warning", `sum by (configuration) (muster_matchmaking_tickets) > 0 unless ` +
-		`sum by (configuration) (rate(muster_matchmaking_events_total{event="match_created"}[10m])) > 0`,
+	{"MusterTicketsWait", "10m", "warning", `sum by (job, configuration) (muster_matchmaking_tickets) > 0 unless ` +
+		`sum by (job, configuration) (rate(muster_matchmaking_events_total{event="match_created"}[10m])) > 0`,
 		"Tickets of {{ $labels.configuration }} wait, and no match has been made for 10 minutes."},
-	{"MusterCrashLoop", "0m", "critical", `sum by (fleet, location) (increase(` +
+	{"MusterCrashLoop", "0m", "critical", `sum by (job, fleet, location) (increase(` +
 		`muster_fleet_server_process_changes_total{change="abnormal_termination"}[10m])) > 5`,
 		"Server processes of fleet {{ $labels.fleet }} at {{ $labels.location }} end abnormally: " +
 			"{{ $value | humanize }} in 10 minutes."},
 	{"MusterJournalSlow", "5m", "warning",
-		`histogram_quantile(0.99, sum by (le, instance) (rate(muster_journal_append_seconds_bucket[5m]))) > 0.1`,
+		`histogram_quantile(0.99, sum by (le, job, instance) (rate(muster_journal_append_seconds_bucket[5m]))) > 0.1`,
 		"Making a batch durable takes {{ $value | humanizeDuration }} on {{ $labels.instance }} (99th percentile)."},
 	{"MusterHistoryBehind", "10m", "warning", `muster_history_index_behind > 100 or muster_history_overdue > 0`,
 		"The history of {{ $labels.instance }}, or its index, does not keep up."},
-	{"MusterShardRecoveries", "0m", "warning",
-		`sum by (instance) (increase(muster_shard_recoveries_total[10m])) > 2 * count by (instance) (` +
-			`muster_shard_owned)`, // a start and a transfer recover each shard once
-		"Shards of {{ $labels.instance }} recover again and again. The log has the reason."},
+	{"MusterShardRecoveries", "0m", "warning", // a start and a transfer recover a shard once
+		`sum by (job, instance, shard) (increase(muster_shard_recoveries_total[10m])) > 5`,
+		"Shard {{ $labels.shard }} of {{ $labels.instance }} recovers again and again: {{ printf \"%.0f\" $value }} " +
+			"times in 10 minutes. The log has the reason."},
 	{"MusterNodeMissing", "2m", "critical", // it ends when the node is back, or was removed a week ago
-		`max(muster_cluster_nodes) < max(max_over_time(muster_cluster_nodes[7d]))`,
-		"A node of the cluster is missing: {{ $value }} are live."},
+		`max by (job) (muster_cluster_nodes) < max by (job) (max_over_time(muster_cluster_nodes[7d]))`,
+		"A node of the cluster {{ $labels.job }} is missing: {{ $value }} are live."},
 	{"MusterDown", "2m", "critical",
 		`up == 0 and on (job, instance) max_over_time(muster_cluster_nodes[7d])`,
 		"Prometheus cannot read the metrics of {{ $labels.instance }}: the service does not run or is not reachable."},
 	{"MusterCertificateExpires", "1h", "warning",
-		`min by (instance) (muster_certificate_expiry_timestamp_seconds) - time() < 14 * 86400`,
+		`min by (job, instance) (muster_certificate_expiry_timestamp_seconds) - time() < 14 * 86400`,
 		"The certificate of {{ $labels.instance }} {{ if gt $value 0.0 }}expires in {{ $value | humanizeDuration }}" +
 			"{{ else }}has expired{{ end }}."},
-	{"MusterDiskLow", "5m", "critical", `min by (instance) (muster_disk_free_bytes) < 2 * 1024 * 1024 * 1024`,
+	{"MusterDiskLow", "5m", "critical", `min by (job, instance) (muster_disk_free_bytes) < 2 * 1024 * 1024 * 1024`,
 		"{{ $value | humanize1024 }}B are free on the disk of {{ $labels.instance }}; it stops when the disk is full."},
-	{"MusterAuditDropped", "0m", "warning", `sum by (instance) (increase(muster_audit_dropped_total[10m])) > 0`,
+	{"MusterAuditDropped", "0m", "warning", `sum by (job, instance) (increase(muster_audit_dropped_total[10m])) > 0`,
 		"{{ $labels.instance }} has dropped records of the audit trail: its disk is too slow."},
 	{"MusterWebhookDropped", "0m", "warning",
-		`sum by (instance) (increase(muster_webhook_tries_total{outcome="dropped"}[10m])) > 0`,
+		`sum by (job, instance) (increase(muster_webhook_tries_total{outcome="dropped"}[10m])) > 0`,
 		"{{ $labels.instance }} has dropped events that a webhook did not accept. The log names the URL."},
-	{"MusterThrottling", "5m", "warning", `sum by (instance) (rate(` +
+	{"MusterThrottling", "5m", "warning", `sum by (job, instance) (rate(` +
 		`muster_api_calls_total{exception="ThrottlingException"}[5m])) > 1`,
 		"{{ $labels.instance }} throttles {{ $value | humanize }} calls per second."},
-	{"MusterGatewayFails", "5m", "warning", `sum by (instance) (rate(` +
+	{"MusterGatewayFails", "5m", "warning", `sum by (job, instance) (rate(` +
 		`muster_gateway_requests_total{code=~"503|504"}[5m])) > 0.1`,
 		"Players get no game: the session gateway of {{ $labels.instance }} returns 503 or 504."},
 }

@@ -23,6 +23,20 @@ type dashboard struct {
 // A variable of a dashboard is a label, whose values are those of a metric.
 type variable struct{ Label, Title, Metric string }
 
+// job selects the region of each dashboard: Prometheus has one job for each.
+var job = variable{"job", "Region", "muster_cluster_nodes"}
+
+// ofJob restricts the metrics in an expression to the selected job.
+func ofJob(expr string) string {
+	return metricName.ReplaceAllStringFunc(expr, func(metric string) string {
+		name, labels, _ := strings.Cut(strings.TrimSuffix(metric, "}"), "{")
+		if labels != "" {
+			labels = ", " + labels
+		}
+		return name + `{job="$job"` + labels + "}"
+	})
+}
+
 // A row is panels below a title.
 type row struct {
 	Title  string
@@ -111,7 +125,7 @@ func (d *dashboard) page() ([]byte, error) {
 func (p *panel) object() object {
 	targets := make([]object, len(p.queries))
 	for i, query := range p.queries {
-		targets[i] = object{"refId": string(rune('A' + i)), "expr": query.expr, "legendFormat": query.legend,
+		targets[i] = object{"refId": string(rune('A' + i)), "expr": ofJob(query.expr), "legendFormat": query.legend,
 			"datasource": source}
 	}
 	return object{"type": p.kind, "title": p.title, "datasource": source, "targets": targets,
@@ -119,15 +133,20 @@ func (p *panel) object() object {
 }
 
 func (d *dashboard) variables() []object {
-	all := []object{{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}}
+	all := []object{{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"},
+		job.object(job.Metric)}
 	for _, v := range d.Variables {
-		all = append(all, object{
-			"name": v.Label, "label": v.Title, "type": "query", "datasource": source, "refresh": 2, "sort": 1,
-			"query":      object{"query": "label_values(" + v.Metric + ", " + v.Label + ")", "refId": "A"},
-			"includeAll": true, "multi": true, "allValue": ".*", "current": object{"text": "All", "value": "$__all"},
-		})
+		o := v.object(ofJob(v.Metric))
+		o["includeAll"], o["multi"], o["allValue"] = true, true, ".*"
+		o["current"] = object{"text": "All", "value": "$__all"}
+		all = append(all, o)
 	}
 	return all
+}
+
+func (v *variable) object(metric string) object {
+	return object{"name": v.Label, "label": v.Title, "type": "query", "datasource": source, "refresh": 2, "sort": 1,
+		"query": object{"query": "label_values(" + metric + ", " + v.Label + ")", "refId": "A"}}
 }
 
 // An alert is a rule of Prometheus.
@@ -151,12 +170,12 @@ func allQueries() map[string]string {
 	for _, d := range []*dashboard{&regionDashboard, &fleetDashboard, &queueDashboard, &matchmakingDashboard,
 		&nodeDashboard} {
 		for _, v := range d.Variables {
-			all[d.Title+", variable "+v.Label] = "sum by (" + v.Label + ") (" + v.Metric + ")"
+			all[d.Title+", variable "+v.Label] = "sum by (" + v.Label + ") (" + ofJob(v.Metric) + ")"
 		}
 		for _, r := range d.Rows {
 			for _, p := range r.Panels {
 				for i, q := range p.queries {
-					all[fmt.Sprintf("%s, %s, query %d", d.Title, p.title, i+1)] = q.expr
+					all[fmt.Sprintf("%s, %s, query %d", d.Title, p.title, i+1)] = ofJob(q.expr)
 				}
 			}
 		}

@@ -40,7 +40,7 @@ func TestAlerts(t *testing.T) {
 			fires[test.alert]++
 		}
 		t.Run(test.alert+"/"+test.name, func(t *testing.T) {
-			storage := promqltest.LoadedStorage(t, "load 1m\n"+strings.TrimSpace(test.series))
+			storage := promqltest.LoadedStorage(t, "load 1m"+ofJob(test.series))
 			engine := promqltest.NewTestEngineWithOpts(t, promql.EngineOpts{MaxSamples: 1000, Timeout: time.Minute})
 			query := rules.EngineQueryFunc(engine, storage)
 			if got := firing(t, loadRules(t)[test.alert], query, test.minutes); got != test.want {
@@ -53,6 +53,17 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s: it fires in %d tests, and not in %d; want at least one each", name, fires[name], quiet[name])
 		}
 	}
+}
+
+// ofJob gives each series that has no job one, as Prometheus does, and begins each with a new line.
+func ofJob(series string) (text string) {
+	for line := range strings.Lines(strings.TrimSpace(series)) {
+		if line = strings.TrimSpace(line); !strings.Contains(line, "job=") {
+			line = strings.Replace(line, "{", `{job="muster", `, 1)
+		}
+		text += "\n" + line
+	}
+	return text
 }
 
 // loadRules reads the rules as Prometheus does, which parses their expressions and templates.
