@@ -101,6 +101,9 @@ func newNetWith(t *testing.T, reads []int, with func() option) *net {
 		n.downMu.Unlock()
 	}
 	t.Cleanup(func() { close(n.over) }) // before the planes are stopped
+	if slices.Min(reads) == region.MaxLevel {
+		n.worlds[0].await("the feature level", func() bool { return n.allAt(region.MaxLevel) })
+	}
 	return n
 }
 
