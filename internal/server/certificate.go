@@ -13,18 +13,18 @@ import (
 // CertificateWarning is how long before its end a certificate counts as ending soon.
 const CertificateWarning = 21 * 24 * time.Hour
 
-const certificatePause = 24 * time.Hour // between two warnings, and two attempts to renew
+const certificatePause = 24 * time.Hour // between two warnings, and two renewals
 
 // watchCertificate warns at the start and daily of a certificate of the ports that clients reject, or will reject soon.
-// Before that it renews a certificate of the local CA; the ports load it at the next handshake.
+// Daily it also renews a certificate of the local CA, as the start does; the ports load it at the next handshake.
 func (s *service) watchCertificate(ctx context.Context) error {
 	tick := s.cfg.Clock.NewTicker(certificatePause)
 	defer tick.Stop()
 	for {
-		s.renewCertificate()
 		s.reportCertificate()
 		select {
 		case <-tick.Chan():
+			s.renewCertificate()
 		case <-ctx.Done():
 			return nil
 		}
